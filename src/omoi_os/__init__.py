@@ -1,0 +1,1 @@
+"""OmoiOS: a control plane that turns tickets into verified branches."""

@@ -1,0 +1,215 @@
+"""Settings: the only reader of the environment. Explicit parameter > environment > YAML > default."""
+
+import hashlib
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+
+from omoi_os.errors import ConfigError
+
+#: The real model, when a key is set and nothing else is said.
+DEFAULT_MODEL = "claude-sonnet-4-5"
+
+#: The longest data folder for which every unix socket below it fits into the kernel's 107 bytes.
+MAX_DATA_DIR_BYTES = 60
+
+
+def _setting(default: Any, *, env: str, yaml: str | None = None, **rules: Any) -> Any:
+    """A field, the environment variable that sets it and its place in YAML (`section.key`; its own name if unset)."""
+    return Field(default, json_schema_extra={"env": env, "yaml": yaml}, validate_default=True, **rules)
+
+
+def _default_data_dir() -> Path:
+    if os.geteuid() == 0:
+        return Path("/var/lib/omoi")
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "omoi"
+
+
+def _absolute(path: Path) -> Path:
+    """Other processes with other working folders use the same path."""
+    return path.expanduser().absolute()
+
+
+class Settings(BaseModel):
+    """Everything that can be configured. `config/base.yaml` shows the same names."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    data_dir: Annotated[Path, AfterValidator(_absolute)] = Field(
+        default_factory=_default_data_dir, json_schema_extra={"env": "OMOI_DATA_DIR"}
+    )
+    """Where the embedded database, repositories and sandboxes live."""
+    host: str = _setting("127.0.0.1", env="OMOI_HOST")
+    """The address the API listens on."""
+    port: int = _setting(18000, env="OMOI_PORT", ge=1, le=65535)
+    """The port the API listens on."""
+    api_url: str | None = _setting(None, env="OMOI_API_URL")
+    """Where the gateway reaches the API; by default the host and port above."""
+    database_url: str | None = _setting(None, env="DATABASE_URL", repr=False)
+    """An outside PostgreSQL; unset means the embedded one in the data folder."""
+    admin_token: str | None = _setting(None, env="OMOI_ADMIN_TOKEN", min_length=16, repr=False)
+    """The first administrator's API key; unset means one is made and kept in the data folder."""
+    orchestrator_enabled: bool = _setting(True, env="ORCHESTRATOR_ENABLED")
+    """Whether `omoi serve` runs an orchestrator."""
+
+    model: str | None = _setting(None, env="OMOI_MODEL")
+    """The model agents use; `scripted` forces the scripted model."""
+    scripts_dir: Path | None = _setting(None, env="OMOI_SCRIPTS_DIR")
+    """A folder of scripts for the scripted model; it wins over the built-in ones."""
+    anthropic_api_key: str | None = _setting(None, env="ANTHROPIC_API_KEY", repr=False)
+    """The model's key. It stays in the gateway."""
+    anthropic_base_url: str = _setting("https://api.anthropic.com", env="ANTHROPIC_BASE_URL")
+    """Where model calls are forwarded to."""
+    github_token: str | None = _setting(None, env="GITHUB_TOKEN", repr=False)
+    """The forge's token for GitHub projects. It stays in the gateway."""
+
+    sandbox_provider: Literal["local"] = _setting("local", env="SANDBOX_PROVIDER", yaml="sandbox.provider")
+    """What makes sandboxes."""
+    sandbox_memory_gb: float = _setting(4, env="SANDBOX_MEMORY_GB", yaml="sandbox.memory_gb", gt=0, le=8)
+    """Memory of one sandbox."""
+    sandbox_cpu: float = _setting(2, env="SANDBOX_CPU", yaml="sandbox.cpu", gt=0, le=4)
+    """Processors of one sandbox."""
+    sandbox_pids: int = _setting(512, env="SANDBOX_PIDS", yaml="sandbox.pids", ge=32)
+    """Processes and threads of one sandbox."""
+    sandbox_lifetime_seconds: int = _setting(
+        4 * 3600, env="SANDBOX_LIFETIME_SECONDS", yaml="sandbox.lifetime_seconds", ge=10
+    )
+    """How long one sandbox may live, enforced by its provider."""
+
+    max_concurrent_tasks: int = _setting(10, env="OMOI_MAX_CONCURRENT_TASKS", yaml="tasks.max_concurrent", ge=1)
+    """Tasks that run at the same time, over all projects."""
+    max_attempts: int = _setting(3, env="OMOI_MAX_ATTEMPTS", yaml="tasks.max_attempts", ge=1, le=20)
+    """How often a task is tried."""
+    retry_backoff_seconds: float = _setting(
+        5, env="OMOI_RETRY_BACKOFF_SECONDS", yaml="tasks.retry_backoff_seconds", ge=0
+    )
+    """The wait before the second attempt; it doubles with each further one."""
+    max_turns: int = _setting(100, env="MAX_TURNS", yaml="tasks.max_turns", ge=1)
+    """Turns an agent may take in one attempt."""
+    max_budget_usd: float | None = _setting(None, env="MAX_BUDGET_USD", yaml="tasks.max_budget_usd", gt=0)
+    """What one task may spend on model calls when neither its ticket nor its project says so."""
+    check_timeout_seconds: int = _setting(
+        900, env="OMOI_CHECK_TIMEOUT_SECONDS", yaml="tasks.check_timeout_seconds", ge=1
+    )
+    """How long one acceptance command may run."""
+    reconcile_seconds: float = _setting(10, env="OMOI_RECONCILE_SECONDS", yaml="orchestrator.reconcile_seconds", gt=0)
+    """The slow safety net: rows and sandboxes are compared at least this often."""
+    stop_sandboxes: bool = _setting(False, env="OMOI_STOP_SANDBOXES", yaml="orchestrator.stop_sandboxes")
+    """Whether an orchestrator that is told to stop takes its sandboxes with it; `omoi serve` sets this."""
+
+    @property
+    def effective_api_url(self) -> str:
+        """Where the gateway and the commands reach the API."""
+        host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104
+        return self.api_url or f"http://{host}:{self.port}"
+
+    @property
+    def uses_scripted_model(self) -> bool:
+        """True when the scripted model plays the agent's part."""
+        return self.model == "scripted" or not self.anthropic_api_key
+
+    @property
+    def model_name(self) -> str:
+        """The model's name; wherever it is shown, the scripted one says so."""
+        return "scripted" if self.uses_scripted_model else self.model or DEFAULT_MODEL
+
+    @property
+    def site(self) -> str:
+        """A short name for this machine and data folder: local sandboxes can be seen from here only."""
+        return hashlib.sha256(f"{socket.gethostname()}:{self.data_dir}".encode()).hexdigest()[:16]
+
+    @property
+    def doors_dir(self) -> Path:
+        """One folder per sandbox with the gateway's socket in it."""
+        return self.data_dir / "doors"
+
+    @property
+    def repositories_dir(self) -> Path:
+        """The local forge's bare repositories."""
+        return self.data_dir / "repos"
+
+    @property
+    def sandboxes_dir(self) -> Path:
+        """The local provider's sandboxes."""
+        return self.data_dir / "sandboxes"
+
+
+def load_settings(
+    *, environ: Mapping[str, str] | None = None, config_dir: Path | None = None, **parameters: Any
+) -> Settings:
+    """Read all sources and check them; `ConfigError` names the first wrong key and where it came from."""
+    environ = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    for path in _yaml_files(environ, config_dir):
+        for name, (value, key) in _read_yaml(path).items():
+            values[name], origin[name] = value, f"{key} in {path}"
+    for name, field in Settings.model_fields.items():
+        variable = _extra(field, "env")
+        if variable and environ.get(variable, "") != "":
+            values[name], origin[name] = environ[variable], variable
+    for name, value in parameters.items():
+        values[name], origin[name] = value, f"parameter {name}"
+    try:
+        settings = Settings(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        known = Settings.model_fields.get(name)
+        got = f" (got {first['input']!r})" if known is None or known.repr else ""
+        raise ConfigError(f"{origin.get(name, name)}: {first['msg']}{got}") from None
+    if len(os.fsencode(settings.data_dir)) > MAX_DATA_DIR_BYTES:
+        where = origin.get("data_dir", "OMOI_DATA_DIR")
+        raise ConfigError(
+            f"{where}: {settings.data_dir} is longer than {MAX_DATA_DIR_BYTES} bytes; choose a shorter path"
+        )
+    return settings
+
+
+def _yaml_files(environ: Mapping[str, str], config_dir: Path | None) -> list[Path]:
+    folder = config_dir or Path(environ.get("OMOI_CONFIG_DIR", "config"))
+    chosen = environ.get("OMOI_ENV")
+    if not chosen:
+        return [folder / "base.yaml"]
+    path = folder / f"{chosen}.yaml"
+    if not path.is_file():
+        raise ConfigError(f"OMOI_ENV: {chosen!r} selects {path}, which does not exist; make it, or unset OMOI_ENV")
+    return [folder / "base.yaml", path]
+
+
+def _extra(field: FieldInfo, key: str) -> str | None:
+    extra = field.json_schema_extra
+    value = extra.get(key) if isinstance(extra, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def _read_yaml(path: Path) -> dict[str, tuple[Any, str]]:
+    """The settings of one file by field name, each with its key as written."""
+    if not path.is_file():
+        return {}
+    try:
+        document = yaml.safe_load(path.read_text()) or {}
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(document, dict):
+        raise ConfigError(f"{path}: must be a mapping of settings")
+    known = {_extra(field, "yaml") or name: name for name, field in Settings.model_fields.items()}
+    sections = {key.split(".")[0] for key in known if "." in key}
+    found: dict[str, tuple[Any, str]] = {}
+    for key, value in document.items():
+        flat = (
+            {f"{key}.{inner}": item for inner, item in value.items()}
+            if isinstance(value, dict) and key in sections
+            else {key: value}
+        )
+        for flat_key, item in flat.items():
+            if flat_key not in known:
+                raise ConfigError(f"{path}: unknown setting {flat_key!r}; known are {', '.join(sorted(known))}")
+            found[known[flat_key]] = (item, flat_key)
+    return found

@@ -1,0 +1,135 @@
+"""The error tree. Each class carries the HTTP status and the short code that the API answers with.
+
+OmoiError
+├── ConfigError            a setting is wrong; stops the start with one line
+├── SetupError             the machine lacks or refuses something; names the remedy
+├── RequestError           the caller's doing
+│   ├── BadToken           401
+│   ├── Forbidden          403
+│   ├── NotFound           404, also for what the caller may not see
+│   ├── Conflict           409
+│   │   └── StaleFence     409 `stale_fence`: the token of an ended or superseded attempt
+│   ├── TooLarge           413
+│   ├── Invalid            422
+│   └── TooMany            429
+├── NotReady               503
+├── ForgeError             the repository host failed or refused
+└── ProviderError          what makes sandboxes failed
+    ├── ProviderUnavailable  try again later
+    └── SandboxGone          that sandbox no longer exists
+"""
+
+from http import HTTPStatus
+from typing import ClassVar
+
+
+class OmoiError(Exception):
+    """Anything this product reports by itself. Its message is one sentence for a person."""
+
+    status: ClassVar[HTTPStatus] = HTTPStatus.INTERNAL_SERVER_ERROR
+    code: ClassVar[str] = "internal_error"
+
+
+class ConfigError(OmoiError):
+    """A setting is unknown or has a bad value."""
+
+    code = "bad_setting"
+
+
+class SetupError(OmoiError):
+    """The machine lacks or refuses something that is needed; the message names the remedy."""
+
+    code = "setup"
+
+
+class RequestError(OmoiError):
+    """A request that cannot be served as asked."""
+
+    status = HTTPStatus.BAD_REQUEST
+    code = "bad_request"
+
+
+class BadToken(RequestError):
+    """No token, or one that is not known."""
+
+    status = HTTPStatus.UNAUTHORIZED
+    code = "bad_token"
+
+
+class Forbidden(RequestError):
+    """Known caller, but not theirs to do."""
+
+    status = HTTPStatus.FORBIDDEN
+    code = "forbidden"
+
+
+class NotFound(RequestError):
+    """Not there, or not visible to the caller."""
+
+    status = HTTPStatus.NOT_FOUND
+    code = "not_found"
+
+
+class Conflict(RequestError):
+    """The thing is in a state that does not allow this."""
+
+    status = HTTPStatus.CONFLICT
+    code = "conflict"
+
+
+class StaleFence(Conflict):
+    """The token of an attempt that has ended or was superseded."""
+
+    code = "stale_fence"
+
+
+class TooLarge(RequestError):
+    """The body is larger than is taken."""
+
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    code = "too_large"
+
+
+class Invalid(RequestError):
+    """The input does not make sense."""
+
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    code = "invalid"
+
+
+class TooMany(RequestError):
+    """A limit is reached."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
+    code = "too_many"
+
+
+class NotReady(OmoiError):
+    """Something this depends on does not answer."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    code = "not_ready"
+
+
+class ForgeError(OmoiError):
+    """The repository host failed or refused."""
+
+    code = "forge"
+
+
+class ProviderError(OmoiError):
+    """What makes sandboxes failed."""
+
+    code = "provider"
+
+
+class ProviderUnavailable(ProviderError):
+    """The provider does not answer now; trying again later may help."""
+
+    code = "provider_unavailable"
+
+
+class SandboxGone(ProviderError):
+    """That sandbox no longer exists."""
+
+    code = "sandbox_gone"

@@ -1,0 +1,36 @@
+"""Identifiers: time-ordered UUIDs for rows, readable names for sandboxes, opaque tokens."""
+
+import hashlib
+import secrets
+import time
+import uuid
+from typing import NewType
+
+UserId = NewType("UserId", uuid.UUID)
+ProjectId = NewType("ProjectId", uuid.UUID)
+TicketId = NewType("TicketId", uuid.UUID)
+TaskId = NewType("TaskId", uuid.UUID)
+SandboxId = NewType("SandboxId", str)
+
+
+def uuid7() -> uuid.UUID:
+    """A UUID of version 7: milliseconds first, so that rows sort by creation, then 74 random bits."""
+    value = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    value = value & ~(0xF << 76) | 0x7 << 76
+    value = value & ~(0x3 << 62) | 0x2 << 62
+    return uuid.UUID(int=value)
+
+
+def sandbox_id_for_task(task_id: uuid.UUID) -> SandboxId:
+    """`omoios-<task8>-<hex6>`: the last eight digits of the task's id, because the first are time."""
+    return SandboxId(f"omoios-{task_id.hex[-8:]}-{secrets.token_hex(3)}")
+
+
+def new_token(prefix: str) -> str:
+    """An opaque token with 256 random bits, e.g. `sbx_…` or `omoi_…`."""
+    return f"{prefix}_{secrets.token_urlsafe(32)}"
+
+
+def token_hash(token: str) -> str:
+    """What is stored of a token. A plain hash is enough for 256 random bits."""
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""The wire between worker and service: standard library only, imports nothing of ours."""

@@ -1,0 +1,59 @@
+"""The assignment: the one document that tells a worker what to do."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+
+class ExecutionMode(StrEnum):
+    """What kind of outcome is expected."""
+
+    EXPLORATION = "exploration"  #: look and report; no push expected
+    IMPLEMENTATION = "implementation"  #: change, commit and push
+    VALIDATION = "validation"  #: check what is there
+
+
+#: The kernel takes at most 128 KiB in one variable; longer descriptions come by `GET …/task`.
+INLINE_DESCRIPTION_BYTES = 48 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Travels as `TASK_DATA_BASE64`. Without `description` the worker fetches it from `GET …/task`."""
+
+    sandbox_id: str
+    task_id: str
+    attempt: int
+    title: str
+    description: str | None
+    branch_name: str
+    default_branch: str
+    git_url: str
+    mode: str = ExecutionMode.IMPLEMENTATION
+    #: Shell commands that will have to pass, shown to the agent.
+    acceptance: tuple[str, ...] = ()
+    #: Why the attempt before this one was not accepted: the failed checks with their output.
+    feedback: str | None = None
+    model: str | None = None
+    max_turns: int = 100
+    max_budget_usd: float | None = None
+    permission_mode: str = "acceptEdits"
+    heartbeat_seconds: float = 30.0
+    linger_seconds: float = 0.0
+
+    def encode(self) -> str:
+        """Base64 of JSON, as it goes into the environment."""
+        return base64.b64encode(json.dumps(asdict(self)).encode()).decode()
+
+    @classmethod
+    def decode(cls, text: str) -> Assignment:
+        """The inverse of `encode`; fields this version does not know are ignored."""
+        raw: dict[str, Any] = json.loads(base64.b64decode(text))
+        known = {field.name for field in fields(cls)}
+        values = {key: value for key, value in raw.items() if key in known}
+        values["acceptance"] = tuple(values.get("acceptance") or ())
+        return cls(**values)

@@ -1,0 +1,88 @@
+"""Events: what a worker reports and what the platform adds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class EventType(StrEnum):
+    """The names of contract section 5 that this platform produces."""
+
+    AGENT_STARTED = "agent.started"
+    AGENT_SYSTEM_MESSAGE = "agent.system_message"
+    AGENT_ASSISTANT_MESSAGE = "agent.assistant_message"
+    AGENT_THINKING = "agent.thinking"
+    AGENT_MESSAGE = "agent.message"
+    AGENT_TOOL_USE = "agent.tool_use"
+    AGENT_TOOL_COMPLETED = "agent.tool_completed"
+    AGENT_USER_TOOL_RESULT = "agent.user_tool_result"
+    AGENT_FILE_EDITED = "agent.file_edited"
+    AGENT_SUBAGENT_INVOKED = "agent.subagent_invoked"
+    AGENT_SUBAGENT_COMPLETED = "agent.subagent_completed"
+    AGENT_SKILL_INVOKED = "agent.skill_invoked"
+    AGENT_HEARTBEAT = "agent.heartbeat"
+    AGENT_RATE_LIMITED = "agent.rate_limited"
+    AGENT_STREAM_ERROR = "agent.stream_error"
+    AGENT_ERROR = "agent.error"
+    AGENT_COMPLETED = "agent.completed"
+    AGENT_FAILED = "agent.failed"
+    AGENT_SHUTDOWN = "agent.shutdown"
+    SANDBOX_CREATED = "sandbox.created"
+    SANDBOX_STARTED = "sandbox.started"
+    SANDBOX_TERMINATED = "sandbox.terminated"
+    SANDBOX_LOST = "sandbox.lost"
+    TASK_VERIFIED = "task.verified"
+
+
+class EventSource(StrEnum):
+    """Who says it. A sandbox may speak as `agent` or `worker` only."""
+
+    AGENT = "agent"
+    WORKER = "worker"
+    SYSTEM = "system"
+
+
+#: Event types that only the platform may add.
+PLATFORM_PREFIXES = ("system", "sandbox.", "task.")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One fact, as a worker posts it.
+
+    `seq` is the worker's own counter, dense from 1; a heartbeat has none and is sent once, best effort.
+    """
+
+    event_type: str
+    event_data: dict[str, Any]
+    source: str = EventSource.AGENT
+    event_id: str | None = None
+    seq: int | None = None
+    occurred_at: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The body of `POST …/events`; absent fields are left out."""
+        body = {
+            "event_type": self.event_type,
+            "event_data": self.event_data,
+            "source": self.source,
+            "event_id": self.event_id,
+            "seq": self.seq,
+            "occurred_at": self.occurred_at,
+        }
+        return {key: value for key, value in body.items() if value is not None}
+
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def blob_digests(event_data: dict[str, Any]) -> list[str]:
+    """The hashes of the large values that an event names, in its fields that end in `_blob`."""
+    return [
+        value
+        for key, value in event_data.items()
+        if key.endswith("_blob") and isinstance(value, str) and _DIGEST.fullmatch(value)
+    ]

@@ -1,0 +1,23 @@
+"""Places and names that both sides of a sandbox's wall rely on."""
+
+#: Where the task's repository is checked out, inside a sandbox.
+WORKSPACE = "/workspace"
+
+#: The agent's home, inside a sandbox.
+HOME = "/home/agent"
+
+#: The worker's spool of events, in the home so that it outlives the worker.
+SPOOL = f"{HOME}/.omoi/spool"
+
+#: Large values that an event names by their hash, until the worker has put them.
+BLOBS = f"{HOME}/.omoi/blobs"
+
+#: The folder bound into a sandbox that holds the gateway's socket, and the socket's name in it.
+DOOR = "/run/omoi"
+DOOR_SOCKET = "gateway.sock"
+
+#: The loopback port inside a sandbox that leads to the door, for programs that cannot speak unix sockets.
+DOOR_PORT = 8901
+
+#: The worker's process id, for whoever asks it to stop.
+PID_FILE = f"{HOME}/.omoi/worker.pid"

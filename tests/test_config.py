@@ -1,0 +1,122 @@
+"""Settings: which source wins, and how a wrong one is named."""
+
+from pathlib import Path
+
+import pytest
+
+from omoi_os.config import MAX_DATA_DIR_BYTES, Settings, load_settings
+from omoi_os.errors import ConfigError
+
+SHIPPED = Path(__file__).parent.parent / "config"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text)
+
+
+def test_defaults_need_no_source(folder: Path) -> None:
+    settings = load_settings(environ={}, config_dir=folder)
+
+    assert (settings.host, settings.port, settings.database_url) == ("127.0.0.1", 18000, None)
+
+
+def test_each_source_wins_over_the_one_below_it(folder: Path) -> None:
+    write(folder, "base.yaml", "port: 1001\n")
+    write(folder, "staging.yaml", "port: 1002\n")
+
+    def port(environ: dict[str, str], **parameters: int) -> int:
+        return load_settings(environ=environ, config_dir=folder, **parameters).port
+
+    assert port({}) == 1001
+    assert port({"OMOI_ENV": "staging"}) == 1002
+    assert port({"OMOI_ENV": "staging", "OMOI_PORT": "1003"}) == 1003
+    assert port({"OMOI_ENV": "staging", "OMOI_PORT": "1003"}, port=1004) == 1004
+
+
+def test_a_section_of_yaml_sets_its_settings(folder: Path) -> None:
+    write(folder, "base.yaml", "sandbox:\n  memory_gb: 1.5\ntasks:\n  max_attempts: 7\n")
+
+    settings = load_settings(environ={}, config_dir=folder)
+
+    assert (settings.sandbox_memory_gb, settings.max_attempts) == (1.5, 7)
+
+
+def test_an_empty_variable_counts_as_unset(folder: Path) -> None:
+    assert load_settings(environ={"DATABASE_URL": "", "OMOI_PORT": ""}, config_dir=folder).database_url is None
+
+
+@pytest.mark.parametrize("text", ["prot: 1\n", "sandbox:\n  prot: 1\n", "sandbox: 3\n"])
+def test_an_unknown_key_is_refused_by_name_and_file(folder: Path, text: str) -> None:
+    write(folder, "base.yaml", text)
+
+    with pytest.raises(ConfigError, match=r"base\.yaml: unknown setting '(sandbox|sandbox\.prot|prot)'"):
+        load_settings(environ={}, config_dir=folder)
+
+
+@pytest.mark.parametrize("text", ["port: [", "- port\n", "a: b: c\n"])
+def test_a_file_that_is_no_mapping_is_refused_in_one_line(folder: Path, text: str) -> None:
+    write(folder, "base.yaml", text)
+
+    with pytest.raises(ConfigError, match=r"base\.yaml") as caught:
+        load_settings(environ={}, config_dir=folder)
+
+    assert "\n" not in str(caught.value)
+
+
+def test_a_bad_value_is_named_with_the_place_it_came_from(folder: Path) -> None:
+    write(folder, "base.yaml", "tasks:\n  max_attempts: many\n")
+
+    with pytest.raises(ConfigError, match=r"^tasks\.max_attempts in .*base\.yaml: .*'many'"):
+        load_settings(environ={}, config_dir=folder)
+    with pytest.raises(ConfigError, match=r"^OMOI_PORT: .*'http'"):
+        load_settings(environ={"OMOI_PORT": "http"}, config_dir=SHIPPED)
+    with pytest.raises(ConfigError, match=r"^parameter port: .*70000"):
+        load_settings(environ={}, config_dir=SHIPPED, port=70000)
+
+
+@pytest.mark.parametrize("name", ["OMOI_ADMIN_TOKEN", "ANTHROPIC_API_KEY", "DATABASE_URL"])
+def test_a_secret_is_shown_neither_in_an_error_nor_in_the_settings(folder: Path, name: str) -> None:
+    assert "hush-hush-hush-hush" not in repr(load_settings(environ={name: "hush-hush-hush-hush"}, config_dir=folder))
+
+    with pytest.raises(ConfigError) as caught:
+        load_settings(environ={"OMOI_ADMIN_TOKEN": "hush"}, config_dir=folder)
+    assert "OMOI_ADMIN_TOKEN" in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+def test_an_environment_without_its_file_is_refused(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"OMOI_ENV: 'prodution' selects .*prodution\.yaml"):
+        load_settings(environ={"OMOI_ENV": "prodution"}, config_dir=folder)
+
+
+def test_a_data_folder_too_long_for_its_sockets_is_refused(folder: Path) -> None:
+    fits, too_long = "/" + "d" * (MAX_DATA_DIR_BYTES - 1), "/" + "d" * MAX_DATA_DIR_BYTES
+
+    assert load_settings(environ={"OMOI_DATA_DIR": fits}, config_dir=folder).data_dir == Path(fits)
+    with pytest.raises(ConfigError, match=r"^OMOI_DATA_DIR: .* shorter path"):
+        load_settings(environ={"OMOI_DATA_DIR": too_long}, config_dir=folder)
+
+
+def test_a_relative_data_folder_means_the_same_in_every_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/tmp")
+
+    assert load_settings(environ={"OMOI_DATA_DIR": "d"}, config_dir=folder).data_dir == Path("/tmp/d")
+
+
+def test_the_shipped_file_shows_every_setting_with_its_default() -> None:
+    written = (SHIPPED / "base.yaml").read_text()
+
+    assert load_settings(environ={}, config_dir=SHIPPED) == Settings()
+    for name, field in Settings.model_fields.items():
+        extra = field.json_schema_extra
+        assert isinstance(extra, dict)
+        assert str(extra["env"]) in written, name
+
+
+def test_the_shipped_production_file_is_valid() -> None:
+    assert load_settings(environ={"OMOI_ENV": "production"}, config_dir=SHIPPED).host == "0.0.0.0"
