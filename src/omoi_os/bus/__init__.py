@@ -1,0 +1,1 @@
+"""Wake-ups and fan-out between processes; never the truth."""

@@ -1,0 +1,35 @@
+"""The bus: wake-ups between processes. A lost one costs a moment, never a fact: the truth is in the tables."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+
+class Topic(StrEnum):
+    """What has changed."""
+
+    TASKS = "tasks"  #: a task may be ready to be dispatched, verified or stopped; the key is its id
+    SANDBOXES = "sandboxes"  #: a sandbox's row was made or changed its state; the key is its id
+
+
+@dataclass(frozen=True, slots=True)
+class Wakeup:
+    """Something about `key` has changed. `resync` means: anything may have, look at everything."""
+
+    topic: Topic
+    key: str
+    resync: bool = False
+
+
+class Bus(Protocol):
+    """Carries wake-ups."""
+
+    async def announce(self, session: AsyncSession, topic: Topic, key: str) -> None:
+        """Wake the listeners once the session's transaction has committed; never if it has not."""
+
+    def listen(self, *topics: Topic) -> AbstractAsyncContextManager[AsyncIterator[Wakeup]]:
+        """Wake-ups from now on. After a lost connection a `resync` comes first."""

@@ -1,0 +1,68 @@
+"""The bus on PostgreSQL: NOTIFY inside the transaction, LISTEN on a connection of its own."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psycopg
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.bus.base import Topic, Wakeup
+from omoi_os.db.base import plain_url
+
+log = logging.getLogger(__name__)
+
+CHANNEL = "omoi"
+RECONNECT_SECONDS = 0.5
+
+
+class PostgresBus:
+    """Wake-ups travel as `topic:key` on one channel; the database sends them when the transaction commits."""
+
+    def __init__(self, database_url: str) -> None:
+        self._conninfo = plain_url(database_url)
+
+    async def announce(self, session: AsyncSession, topic: Topic, key: str) -> None:
+        """Part of the session's transaction: sent at its commit, and only then."""
+        await session.execute(
+            text("SELECT pg_notify(:channel, :payload)"), {"channel": CHANNEL, "payload": f"{topic}:{key}"}
+        )
+
+    @asynccontextmanager
+    async def listen(self, *topics: Topic) -> AsyncIterator[AsyncIterator[Wakeup]]:
+        """Wake-ups of these topics; each connection, the first included, begins with a `resync`."""
+        queue: asyncio.Queue[Wakeup] = asyncio.Queue()
+        ready = asyncio.Event()
+        task = asyncio.create_task(self._receive(frozenset(topics), queue, ready))
+        try:
+            await ready.wait()
+            yield _drain(queue)
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _receive(self, topics: frozenset[Topic], queue: asyncio.Queue[Wakeup], ready: asyncio.Event) -> None:
+        while True:
+            try:
+                connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
+                async with connection:
+                    await connection.execute(f"LISTEN {CHANNEL}")
+                    for topic in topics:
+                        queue.put_nowait(Wakeup(topic, "", resync=True))
+                    ready.set()
+                    async for notice in connection.notifies():
+                        name, _, key = notice.payload.partition(":")
+                        if name in topics:
+                            queue.put_nowait(Wakeup(Topic(name), key))
+            except psycopg.Error as error:
+                log.warning("bus: connection lost, trying again: %s", str(error).strip())
+            await asyncio.sleep(RECONNECT_SECONDS)
+
+
+async def _drain(queue: asyncio.Queue[Wakeup]) -> AsyncIterator[Wakeup]:
+    while True:
+        yield await queue.get()

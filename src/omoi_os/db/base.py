@@ -1,0 +1,63 @@
+"""The declarative base, the engine and its sessions."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import JSON, DateTime, MetaData, Text
+from sqlalchemy import Uuid as UuidType
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+from sqlalchemy.orm import DeclarativeBase
+
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class Base(DeclarativeBase):
+    """Times are UTC with zone; JSON is kept as text, because jsonb refuses what agents may send."""
+
+    metadata = MetaData(naming_convention=NAMING)
+    type_annotation_map = {
+        datetime: DateTime(timezone=True),
+        str: Text,
+        UUID: UuidType,
+        dict[str, Any]: JSON,
+        list[str]: JSON,
+        list[dict[str, Any]]: JSON,
+    }
+
+
+Sessions = async_sessionmaker[AsyncSession]
+
+
+def driver_url(url: str) -> str:
+    """The address with the driver this product uses, however the user wrote it."""
+    scheme, separator, rest = url.partition("://")
+    return f"postgresql+psycopg{separator}{rest}" if scheme in ("postgres", "postgresql") else url
+
+
+def plain_url(url: str) -> str:
+    """The address as the database's own client library takes it."""
+    scheme, separator, rest = url.partition("://")
+    return f"postgresql{separator}{rest}" if scheme.startswith("postgresql+") else url
+
+
+def make_engine(url: str, *, pool_size: int = 10) -> AsyncEngine:
+    """An engine whose dead connections are noticed before they are used."""
+    return create_async_engine(
+        driver_url(url),
+        pool_size=pool_size,
+        max_overflow=pool_size,
+        pool_pre_ping=True,
+        connect_args={"options": "-c timezone=UTC"},
+    )
+
+
+def make_sessions(engine: AsyncEngine) -> Sessions:
+    """Sessions whose objects stay readable after the commit."""
+    return async_sessionmaker(engine, expire_on_commit=False)

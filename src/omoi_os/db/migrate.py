@@ -1,0 +1,36 @@
+"""Brings the database to the newest schema, one process at a time."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, text
+
+from omoi_os.db.base import make_engine
+
+#: The advisory lock under which migrations run.
+MIGRATION_LOCK = 0x6F6D6F69
+
+
+def alembic_config(connection: Connection) -> Config:
+    """Alembic on an open connection, with the migrations of this package."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    return config
+
+
+def _upgrade(connection: Connection) -> None:
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+    command.upgrade(alembic_config(connection), "head")
+
+
+async def upgrade(database_url: str) -> None:
+    """Apply what is missing. Others that start at the same time wait, then find nothing to do."""
+    engine = make_engine(database_url, pool_size=1)
+    try:
+        async with engine.begin() as connection:
+            await connection.run_sync(_upgrade)
+    finally:
+        await engine.dispose()

@@ -1,0 +1,27 @@
+"""Every table, in one place for migrations."""
+
+from omoi_os.accounts.models import ApiKey, IdempotentRequest, User
+from omoi_os.db.base import Base
+from omoi_os.projects.models import Project
+from omoi_os.sandboxes.models import Sandbox, SandboxBlob, SandboxEvent, SandboxMessage, Transcript
+from omoi_os.tasks.models import Task, TaskDependency
+from omoi_os.tickets.models import Ticket, TicketDependency
+
+__all__ = [
+    "ApiKey",
+    "Base",
+    "IdempotentRequest",
+    "Project",
+    "Sandbox",
+    "SandboxBlob",
+    "SandboxEvent",
+    "SandboxMessage",
+    "Task",
+    "TaskDependency",
+    "Ticket",
+    "TicketDependency",
+    "Transcript",
+    "User",
+]
+
+metadata = Base.metadata

@@ -1,0 +1,46 @@
+"""The processes of a PostgreSQL server: which run in a cluster, and when they end."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def find(cluster: Path) -> int | None:
+    """The server's process id. A server's working folder is its cluster, which tells it from a reused id."""
+    try:
+        pid = int((cluster / "postmaster.pid").read_text().split("\n", 1)[0])
+    except (FileNotFoundError, NotADirectoryError, PermissionError, ValueError):
+        return None
+    return pid if pid > 0 and _works_in(pid, cluster) else None
+
+
+def processes_in(cluster: Path) -> Iterator[int]:
+    """Every PostgreSQL process that works in this cluster, the backends that a killed server left behind too."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and _works_in(int(entry.name), cluster):
+            yield int(entry.name)
+
+
+async def process_end(pid: int) -> None:
+    """Return once this process, which need not be our child, has ended."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    loop = asyncio.get_running_loop()
+    over = asyncio.Event()
+    loop.add_reader(descriptor, over.set)
+    try:
+        await over.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+
+
+def _works_in(pid: int, cluster: Path) -> bool:
+    process = Path("/proc") / str(pid)
+    try:
+        return (process / "comm").read_text().strip() == "postgres" and (process / "cwd").readlink() == cluster
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""Compares what should be with what is, and acts."""

@@ -1,0 +1,1 @@
+"""Projects: a repository plus settings."""

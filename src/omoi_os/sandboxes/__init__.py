@@ -1,0 +1,1 @@
+"""Sandboxes: one attempt at a task, with its events, blobs and transcript."""

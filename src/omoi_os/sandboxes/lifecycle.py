@@ -1,0 +1,42 @@
+"""The states of a sandbox, and who moves it on."""
+
+from enum import StrEnum
+
+from omoi_os.errors import Conflict
+
+
+class SandboxState(StrEnum):
+    """Each member says what it means and who moves it on."""
+
+    CREATING = "creating"  #: the row is written, the provider is at it; its first sign of life moves it on
+    RUNNING = "running"  #: up; its end or a stop moves it on
+    STOPPING = "stopping"  #: asked to go; the orchestrator destroys it
+    STOPPED = "stopped"  #: ended as it should
+    FAILED = "failed"  #: could not be made, or its worker gave up
+    LOST = "lost"  #: ended without a word
+
+
+class Purpose(StrEnum):
+    """What a sandbox is for."""
+
+    WORK = "work"  #: an agent's attempt at a task
+    VERIFY = "verify"  #: a fresh place to check what was pushed
+
+
+ALIVE = frozenset({SandboxState.CREATING, SandboxState.RUNNING, SandboxState.STOPPING})
+ENDED = frozenset(SandboxState) - ALIVE
+
+TRANSITIONS: dict[SandboxState, frozenset[SandboxState]] = {
+    SandboxState.CREATING: frozenset({SandboxState.RUNNING, SandboxState.STOPPING, *ENDED}),
+    SandboxState.RUNNING: frozenset({SandboxState.STOPPING, *ENDED}),
+    SandboxState.STOPPING: frozenset(ENDED),
+    SandboxState.STOPPED: frozenset(),
+    SandboxState.FAILED: frozenset(),
+    SandboxState.LOST: frozenset(),
+}
+
+
+def check(current: SandboxState, target: SandboxState) -> None:
+    """Raise `Conflict` when the table does not have this step."""
+    if target not in TRANSITIONS[current]:
+        raise Conflict(f"a sandbox that is {current} cannot become {target}")

@@ -1,0 +1,124 @@
+"""Tables of sandboxes and of what comes out of them."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, func, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from omoi_os.db.base import Base
+from omoi_os.ids import uuid7
+
+
+class Sandbox(Base):
+    """One attempt at a task, or one place to verify it. Written before anything is made."""
+
+    __tablename__ = "sandboxes"
+    __table_args__ = (
+        Index("ix_sandboxes_alive", "status", postgresql_where=text("status IN ('creating', 'running', 'stopping')")),
+        Index(
+            "uq_sandboxes_one_alive_per_task",
+            "task_id",
+            unique=True,
+            postgresql_where=text("purpose = 'work' AND status IN ('creating', 'running', 'stopping')"),
+        ),
+        Index("ix_sandboxes_project_id_created_at_id", "project_id", "created_at", "id"),
+        Index("ix_sandboxes_task_id", "task_id"),
+        UniqueConstraint("token_hash"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    project_id: Mapped[UUID] = mapped_column(ForeignKey("projects.id"))
+    task_id: Mapped[UUID] = mapped_column(ForeignKey("tasks.id"))
+    provider: Mapped[str]
+    #: Where the provider makes it: only orchestrators of the same place can see whether it lives.
+    site: Mapped[str]
+    provider_ref: Mapped[str | None]
+    purpose: Mapped[str]
+    attempt: Mapped[int]
+    fence: Mapped[int] = mapped_column(BigInteger)
+    status: Mapped[str]
+    token_hash: Mapped[str]
+    model: Mapped[str | None]
+    budget_usd: Mapped[float | None]
+    last_heartbeat_at: Mapped[datetime | None]
+    last_work_at: Mapped[datetime | None]
+    #: The number of its newest event, dense from 1.
+    last_seq: Mapped[int] = mapped_column(BigInteger)
+    #: The worker's own counter up to which everything is stored.
+    acked_seq: Mapped[int] = mapped_column(BigInteger)
+    #: What a worker said when it gave up: the text of its last `agent.failed`.
+    failure: Mapped[str | None]
+    #: Why the gateway will serve no further model call: trying again would not help.
+    refusal: Mapped[str | None]
+    end_reason: Mapped[str | None]
+    cost_usd: Mapped[float]
+    tokens: Mapped[int] = mapped_column(BigInteger)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    started_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+
+
+class SandboxEvent(Base):
+    """One fact about a sandbox, appended, numbered, never changed."""
+
+    __tablename__ = "sandbox_events"
+    __table_args__ = (
+        UniqueConstraint("sandbox_id", "event_id"),
+        UniqueConstraint("sandbox_id", "fence", "posted_seq"),
+        Index("ix_sandbox_events_sandbox_id_event_type_seq", "sandbox_id", "event_type", "seq"),
+    )
+
+    sandbox_id: Mapped[str] = mapped_column(ForeignKey("sandboxes.id"), primary_key=True)
+    seq: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    event_id: Mapped[str]
+    fence: Mapped[int] = mapped_column(BigInteger)
+    posted_seq: Mapped[int | None] = mapped_column(BigInteger)
+    event_type: Mapped[str]
+    event_data: Mapped[dict[str, Any]]
+    source: Mapped[str]
+    occurred_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class SandboxBlob(Base):
+    """A value too large for an event, kept whole and found by its hash."""
+
+    __tablename__ = "sandbox_blobs"
+
+    sandbox_id: Mapped[str] = mapped_column(ForeignKey("sandboxes.id"), primary_key=True)
+    sha256: Mapped[str] = mapped_column(primary_key=True)
+    content: Mapped[bytes]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class SandboxMessage(Base):
+    """Something said to a running agent."""
+
+    __tablename__ = "sandbox_messages"
+    __table_args__ = (Index("ix_sandbox_messages_sandbox_id_id", "sandbox_id", "id"),)
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    sandbox_id: Mapped[str] = mapped_column(ForeignKey("sandboxes.id"))
+    message_type: Mapped[str]
+    content: Mapped[str]
+    deliver: Mapped[str]
+    sender: Mapped[str]
+    queued_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    acked_at: Mapped[datetime | None]
+    delivered_at: Mapped[datetime | None]
+    seen_at: Mapped[datetime | None]
+
+
+class Transcript(Base):
+    """The agent's conversation as its SDK writes it, compressed; a later attempt can resume it."""
+
+    __tablename__ = "claude_session_transcripts"
+
+    sandbox_id: Mapped[str] = mapped_column(ForeignKey("sandboxes.id"), primary_key=True)
+    task_id: Mapped[UUID] = mapped_column(ForeignKey("tasks.id"), index=True)
+    session_id: Mapped[str]
+    content: Mapped[bytes]
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())

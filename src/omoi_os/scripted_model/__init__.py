@@ -1,0 +1,1 @@
+"""An Anthropic-compatible model server that plays a script."""

@@ -1,0 +1,67 @@
+"""Tables of tasks: the row is the job."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, func, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from omoi_os.db.base import Base
+from omoi_os.ids import uuid7
+
+#: Higher runs first.
+PRIORITY_RANK = {"LOW": 0, "MEDIUM": 1, "HIGH": 2, "CRITICAL": 3}
+
+
+class Task(Base):
+    """One unit of work for one agent."""
+
+    __tablename__ = "tasks"
+    __table_args__ = (
+        Index("ix_tasks_queue", text("priority_rank DESC"), "id", postgresql_where=text("status = 'pending'")),
+        Index("ix_tasks_active", "project_id", postgresql_where=text("status IN ('assigned', 'running', 'verifying')")),
+        Index("ix_tasks_project_id_id", "project_id", "id"),
+        Index("ix_tasks_ticket_id_id", "ticket_id", "id"),
+        UniqueConstraint("project_id", "branch_name"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    ticket_id: Mapped[UUID] = mapped_column(ForeignKey("tickets.id"))
+    project_id: Mapped[UUID] = mapped_column(ForeignKey("projects.id"))
+    title: Mapped[str]
+    description: Mapped[str]
+    task_type: Mapped[str]
+    priority: Mapped[str]
+    priority_rank: Mapped[int]
+    status: Mapped[str]
+    branch_name: Mapped[str | None]
+    sandbox_id: Mapped[str | None]
+    attempt: Mapped[int]
+    max_attempts: Mapped[int]
+    #: Counts assignments; a sandbox with a lower number is superseded.
+    fence: Mapped[int] = mapped_column(BigInteger)
+    #: Which orchestrator is making the sandbox or checking the result, and until when that holds.
+    lease_owner: Mapped[int | None] = mapped_column(BigInteger)
+    lease_expires_at: Mapped[datetime | None]
+    #: A pending task is not dispatched before this.
+    not_before: Mapped[datetime | None]
+    #: Why the last attempt was not accepted, for the next one's prompt.
+    feedback: Mapped[str | None]
+    result: Mapped[dict[str, Any] | None]
+    error: Mapped[str | None]
+    cost_usd: Mapped[float]
+    tokens: Mapped[int] = mapped_column(BigInteger)
+    created_by: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    started_at: Mapped[datetime | None]
+    completed_at: Mapped[datetime | None]
+
+
+class TaskDependency(Base):
+    """One task waits for another."""
+
+    __tablename__ = "task_dependencies"
+
+    task_id: Mapped[UUID] = mapped_column(ForeignKey("tasks.id"), primary_key=True)
+    depends_on_id: Mapped[UUID] = mapped_column(ForeignKey("tasks.id"), primary_key=True, index=True)

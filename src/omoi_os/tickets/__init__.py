@@ -1,0 +1,1 @@
+"""Tickets: what a person wants done."""

@@ -1,0 +1,1 @@
+"""The program inside a sandbox; may import only protocol/."""

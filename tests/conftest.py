@@ -1,0 +1,68 @@
+"""What tests share: a real PostgreSQL server for the run, a fresh database for each test."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pytest
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.db import embedded
+from omoi_os.db.base import Sessions, make_engine, make_sessions, plain_url
+from omoi_os.db.migrate import upgrade
+
+NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a server of this run, whose default database holds the newest schema and nothing else."""
+    folder = Path(tempfile.mkdtemp(prefix="omoi-pg-", dir="/tmp"))
+    try:
+        url = asyncio.run(embedded.start(folder))
+        asyncio.run(upgrade(url))
+        yield url
+    finally:
+        asyncio.run(embedded.stop(folder))
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def database_url(postgres: str) -> Iterator[str]:
+    """A database of this test's own, with the newest schema."""
+    name = f"test_{uuid4().hex}"
+    template = psycopg.conninfo.conninfo_to_dict(plain_url(postgres))["dbname"]
+    server = psycopg.conninfo.make_conninfo(plain_url(postgres), dbname="postgres")
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY')
+    yield postgres.replace(f"/{template}?", f"/{name}?")
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture
+async def sessions(database_url: str) -> AsyncIterator[Sessions]:
+    """Sessions on this test's database."""
+    engine = make_engine(database_url)
+    yield make_sessions(engine)
+    await engine.dispose()
+
+
+@pytest.fixture
+async def session(sessions: Sessions) -> AsyncIterator[AsyncSession]:
+    """One session; what a test does not commit is gone."""
+    async with sessions() as opened:
+        yield opened
+
+
+@pytest.fixture
+def short_tmp() -> Iterator[Path]:
+    """A temporary folder with a path short enough for unix sockets below it."""
+    folder = Path(tempfile.mkdtemp(prefix="omoi-", dir="/tmp"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
