@@ -1,0 +1,89 @@
+"""What routes depend on: the session, the time, the bus, and the caller."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import Depends, Request
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.accounts.models import Role, User
+from omoi_os.api.auth import SANDBOX_PREFIX, BearerToken, identify_user
+from omoi_os.bus.base import Bus
+from omoi_os.config import Settings
+from omoi_os.db.base import Sessions
+from omoi_os.errors import BadToken, Forbidden
+from omoi_os.ids import token_hash
+from omoi_os.sandboxes import repository as sandboxes
+from omoi_os.sandboxes.masking import Masker
+
+#: The scope of a key that changes nothing.
+READ_SCOPE = "read"
+_READING = frozenset({"GET", "HEAD"})
+
+
+async def _session(request: Request) -> AsyncIterator[AsyncSession]:
+    sessions: Sessions = request.app.state.sessions
+    async with sessions() as session:
+        yield session
+        await session.commit()
+
+
+#: One transaction per request. The scope makes it commit before the answer goes out, so that an answer is true.
+DbSession = Annotated[AsyncSession, Depends(_session, scope="function")]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+Now = Annotated[datetime, Depends(_now)]
+
+
+def _bus(request: Request) -> Bus:
+    bus: Bus = request.app.state.bus
+    return bus
+
+
+AppBus = Annotated[Bus, Depends(_bus)]
+
+
+def _settings(request: Request) -> Settings:
+    settings: Settings = request.app.state.settings
+    return settings
+
+
+AppSettings = Annotated[Settings, Depends(_settings)]
+
+
+def _masker(request: Request) -> Masker:
+    masker: Masker = request.app.state.masker
+    return masker
+
+
+AppMasker = Annotated[Masker, Depends(_masker)]
+
+
+async def current_user(request: Request, token: BearerToken, session: DbSession, now: Now) -> User:
+    """The user who calls; `Forbidden` for a sandbox's token and for a key that may only read."""
+    if token.startswith(SANDBOX_PREFIX):
+        if await sandboxes.by_token_hash(session, token_hash(token)) is None:
+            raise BadToken("this sandbox token is not known")
+        raise Forbidden("a sandbox's token cannot do this; it needs a user's API key")
+    user, key = await identify_user(session, token, now=now)
+    if key.scope == READ_SCOPE and request.method not in _READING:
+        raise Forbidden("this API key may only read")
+    return user
+
+
+CurrentUser = Annotated[User, Depends(current_user)]
+
+
+async def admin_user(user: CurrentUser) -> User:
+    """The administrator who calls."""
+    if user.role != Role.ADMIN:
+        raise Forbidden("only an administrator can do this")
+    return user
+
+
+AdminUser = Annotated[User, Depends(admin_user)]

@@ -1,0 +1,64 @@
+"""Whether this process lives, and whether it can serve."""
+
+import asyncio
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from omoi_os.api.deps import AppSettings, DbSession
+from omoi_os.api.errors import problems
+from omoi_os.db import migrate
+from omoi_os.errors import NotReady
+
+#: A database that takes longer than this does not answer.
+ANSWER_SECONDS = 3.0
+
+router = APIRouter(tags=["health"])
+
+
+class Alive(BaseModel):
+    """The process lives."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Ready(BaseModel):
+    """The process can serve."""
+
+    status: Literal["ready"] = "ready"
+    model: str = Field(description="The model that agents use; `scripted` when a script plays its part.")
+
+
+@router.get("/health", summary="Whether the process lives")
+async def health() -> Alive:
+    """Always answers; looks at nothing else."""
+    return Alive()
+
+
+@router.get("/ready", summary="Whether the process can serve", responses=problems(503))
+async def ready(session: DbSession, settings: AppSettings) -> Ready:
+    """Answers 200 when the database answers and has the newest schema."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            is_current = await (await session.connection()).run_sync(_at_head)
+    except (SQLAlchemyError, TimeoutError):
+        raise NotReady("the database does not answer; check that it runs and that DATABASE_URL is right") from None
+    if not is_current:
+        raise NotReady("the database does not have the schema of this version; restart the API to migrate it")
+    return Ready(model=settings.model_name)
+
+
+def _at_head(connection: Connection) -> bool:
+    return frozenset(MigrationContext.configure(connection).get_current_heads()) == _heads()
+
+
+@cache
+def _heads() -> frozenset[str]:
+    return frozenset(ScriptDirectory(str(Path(migrate.__file__).parent / "migrations")).get_heads())

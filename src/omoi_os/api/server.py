@@ -1,0 +1,94 @@
+"""Runs the API until it is told to stop."""
+
+import asyncio
+import errno
+import signal
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import uvicorn
+import uvloop
+
+from omoi_os.accounts.admin_token import ensure_admin_token
+from omoi_os.accounts.service import ensure_admin
+from omoi_os.api.app import make_app
+from omoi_os.bus.postgres import PostgresBus
+from omoi_os.config import Settings
+from omoi_os.db import embedded, migrate
+from omoi_os.db.base import Sessions, make_engine, make_sessions
+from omoi_os.errors import SetupError
+
+DRAIN_SECONDS = 10
+BACKLOG = 2048
+STOPPING = (signal.SIGTERM, signal.SIGINT)
+
+
+class _Server(uvicorn.Server):
+    """Returns after a signal; uvicorn would raise it again, which ends the process before the clean-up."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Stop on SIGTERM and SIGINT."""
+        loop = asyncio.get_running_loop()
+        for number in STOPPING:
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in STOPPING:
+                loop.remove_signal_handler(number)
+
+
+def serve(settings: Settings) -> None:
+    """`run` on the quick event loop, for a process of its own."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run(settings))
+
+
+async def run(settings: Settings) -> None:
+    """Migrate, serve, and on SIGTERM or SIGINT let open requests end. `SetupError` when the port is taken."""
+    listener = _listen(settings.host, settings.port)
+    database_url = settings.database_url or embedded.url(settings.data_dir)
+    await migrate.upgrade(database_url)
+    engine = make_engine(database_url)
+    sessions = make_sessions(engine)
+    try:
+        await _ensure_admin(settings, sessions)
+        config = uvicorn.Config(
+            make_app(settings, sessions, PostgresBus(database_url)),
+            http="httptools",
+            lifespan="off",
+            access_log=False,
+            server_header=False,
+            log_level="warning",
+            timeout_graceful_shutdown=DRAIN_SECONDS,
+        )
+        await _Server(config).serve(sockets=[listener])
+    finally:
+        listener.close()
+        await engine.dispose()
+
+
+async def _ensure_admin(settings: Settings, sessions: Sessions) -> None:
+    token = await asyncio.to_thread(ensure_admin_token, settings)
+    async with sessions.begin() as session:
+        await ensure_admin(session, token, now=datetime.now(UTC))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """The listening socket, bound before anything else is done so that a taken port is known at once."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise SetupError(f"port {port} on {host} is taken; stop what uses it or set OMOI_PORT") from None
+        raise SetupError(f"cannot listen on {host} port {port}: {error.strerror}; check OMOI_HOST") from None
+    listener.setblocking(False)
+    return listener

@@ -1,0 +1,124 @@
+"""Projects as the API takes and shows them."""
+
+import re
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from omoi_os.api.paging import Page
+from omoi_os.api.text import Command, Line, Text
+
+#: Git's own rules let `$(id)` and `-x` through, so names come from an allow-list.
+_BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
+_REPOSITORY = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9._-]*")
+_HOST = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+
+
+def _branch(value: str) -> str:
+    bad_part = any(part.endswith((".", ".lock")) for part in value.split("/"))
+    if not _BRANCH.fullmatch(value) or ".." in value or bad_part:
+        raise ValueError("must be a branch name of letters, digits and . _ - /")
+    return value
+
+
+def _repository(value: str) -> str:
+    if not _REPOSITORY.fullmatch(value) or value.strip(".") == "" or value.endswith(".git"):
+        raise ValueError("must be a name of letters, digits and . _ -, not ending in .git")
+    return value
+
+
+def _host(value: str) -> str:
+    if not _HOST.fullmatch(value):
+        raise ValueError("must be a host name such as pypi.org, in lower case, without scheme, port or path")
+    return value
+
+
+Branch = Annotated[str, StringConstraints(min_length=1, max_length=100), AfterValidator(_branch)]
+RepositoryName = Annotated[str, StringConstraints(min_length=1, max_length=100), AfterValidator(_repository)]
+Host = Annotated[str, StringConstraints(min_length=1, max_length=253), AfterValidator(_host)]
+Usd = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+Concurrency = Annotated[int, Field(ge=1, le=1000, strict=True)]
+
+
+class ProjectSettings(BaseModel):
+    """What holds for every ticket of a project."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    max_concurrent_tasks: Concurrency = Field(5, description="Tasks that run at the same time.")
+    budget_usd: Usd | None = Field(None, description="What one task may spend, unless its ticket says so.")
+    egress_allow: list[Host] = Field([], max_length=100, description="Hosts that sandboxes may reach.")
+    acceptance: list[Command] = Field([], max_length=50, description="Shell commands that must pass for each ticket.")
+
+
+class ProjectIn(BaseModel):
+    """A project to make."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "example": {
+                "name": "OmoiOS",
+                "github_owner": "kivo360",
+                "github_repo": "OmoiOS",
+                "settings": {"max_concurrent_tasks": 5, "acceptance": ["make test"]},
+            }
+        },
+    )
+
+    name: Line | None = Field(None, description="Taken from the repository's name if left out.")
+    description: Text | None = None
+    github_owner: RepositoryName | None = None
+    github_repo: RepositoryName | None = None
+    repo_url: Annotated[str, StringConstraints(min_length=1, max_length=4000)] | None = Field(
+        None, description="A repository on this machine to begin from, as an absolute path; administrators only."
+    )
+    default_branch: Branch = "main"
+    forge: Literal["local", "github"] = "local"
+    settings: ProjectSettings = Field(default_factory=ProjectSettings)
+
+    @model_validator(mode="after")
+    def _belongs_together(self) -> "ProjectIn":
+        if (self.github_owner is None) != (self.github_repo is None):
+            raise ValueError("github_owner and github_repo belong together; give both or neither")
+        if self.name is None and self.github_repo is None:
+            raise ValueError("give a name, or github_owner and github_repo")
+        if self.forge == "github":
+            raise ValueError("forge github is not available yet; leave it out to use the local forge")
+        return self
+
+
+class ProjectPatch(BaseModel):
+    """What to change; fields left out stay as they are."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"settings": {"max_concurrent_tasks": 2}}})
+
+    name: Line = Field(default_factory=str)
+    description: Text | None = None
+    settings: ProjectSettings = Field(default_factory=ProjectSettings)
+
+
+class ProjectOut(BaseModel):
+    """A project."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    name: str
+    description: str | None
+    github_owner: str | None
+    github_repo: str | None
+    repo_url: str | None
+    default_branch: str
+    forge: str
+    settings: ProjectSettings
+    created_by: UUID
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
+
+
+class ProjectPage(Page):
+    """Projects, newest first."""
+
+    items: list[ProjectOut]

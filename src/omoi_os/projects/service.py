@@ -1,0 +1,102 @@
+"""What happens to projects. Each function is one step in one transaction; the caller commits."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.accounts.models import Role, User
+from omoi_os.config import Settings
+from omoi_os.errors import Conflict, Forbidden, Invalid, NotFound
+from omoi_os.ids import uuid7
+from omoi_os.projects import repository
+from omoi_os.projects.models import Project
+from omoi_os.projects.schemas import ProjectIn
+
+
+async def create_project(
+    session: AsyncSession, user: User, wanted: ProjectIn, *, settings: Settings, now: datetime
+) -> Project:
+    """Make a project; `Conflict` names the user's own one when the repository has one already."""
+    seed = _seed(wanted.repo_url, user, settings) if wanted.repo_url is not None else None
+    project = await repository.insert_unless_taken(session, _values(wanted, user, seed=seed, now=now))
+    if project is not None:
+        return project
+    existing = await _on_repository(session, user, wanted)
+    raise Conflict(f"project {existing.id} is already on {wanted.github_owner}/{wanted.github_repo}; use that one")
+
+
+async def find_or_create(session: AsyncSession, user: User, wanted: ProjectIn, *, now: datetime) -> Project:
+    """The user's own project on a repository, made if there is none."""
+    project = await repository.insert_unless_taken(session, _values(wanted, user, seed=None, now=now))
+    return project or await _on_repository(session, user, wanted)
+
+
+async def get_visible(session: AsyncSession, project_id: UUID, *, user: User) -> Project:
+    """One project; `NotFound` also when it is not the user's to see."""
+    project = await repository.get_visible(session, project_id, user=user)
+    if project is None:
+        raise NotFound(f"there is no project {project_id}")
+    return project
+
+
+def update_project(project: Project, changes: Mapping[str, Any], *, now: datetime) -> Project:
+    """Change what was given; of the settings, too, only what was given."""
+    for name, value in changes.items():
+        merged = {**project.settings, **value} if name == "settings" else value
+        setattr(project, name, merged)
+    project.updated_at = now
+    return project
+
+
+async def delete_project(session: AsyncSession, project: Project, *, now: datetime) -> None:
+    """Take a project away; its history stays. `Conflict` while something in it is still to be done."""
+    project = await repository.lock(session, project.id)
+    if await repository.has_open_tasks(session, project.id):
+        raise Conflict(f"project {project.id} has open tasks; cancel them first")
+    project.deleted_at = now
+
+
+async def _on_repository(session: AsyncSession, user: User, wanted: ProjectIn) -> Project:
+    owner, repo = wanted.github_owner or "", wanted.github_repo or ""
+    project = await repository.on_repository(session, created_by=user.id, owner=owner, repo=repo)
+    if project is None:
+        raise Conflict(f"the project on {owner}/{repo} was changed at this moment; try again")
+    return project
+
+
+def _values(wanted: ProjectIn, user: User, *, seed: str | None, now: datetime) -> dict[str, Any]:
+    return {
+        "id": uuid7(),
+        "name": wanted.name or wanted.github_repo,
+        "description": wanted.description,
+        "github_owner": wanted.github_owner,
+        "github_repo": wanted.github_repo,
+        "repo_url": seed,
+        "default_branch": wanted.default_branch,
+        "forge": wanted.forge,
+        "settings": wanted.settings.model_dump(mode="json"),
+        "created_by": user.id,
+        "created_at": now,
+        "updated_at": now,
+    }
+
+
+def _seed(given: str, user: User, settings: Settings) -> str:
+    """The repository of this machine to begin from. Reading the machine's files is an administrator's right."""
+    if not given.startswith("/"):
+        raise Invalid("repo_url: only an absolute path of this machine can be used; leave it out for a new repository")
+    if user.role != Role.ADMIN:
+        raise Forbidden("repo_url: only an administrator can use a path of this machine")
+    try:
+        path = Path(given).resolve(strict=True)
+    except (OSError, ValueError):
+        raise Invalid("repo_url: there is no such folder on this machine") from None
+    if path.is_relative_to(settings.data_dir.resolve()):
+        raise Invalid("repo_url: the platform's own data folder cannot be used")
+    if not ((path / ".git").exists() or (path / "HEAD").is_file()):
+        raise Invalid("repo_url: that folder is not a git repository")
+    return str(path)

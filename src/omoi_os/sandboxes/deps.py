@@ -1,0 +1,61 @@
+"""Which sandbox a request is about, and whether the caller may: these dependencies are the security checks."""
+
+import re
+from typing import Annotated
+
+from fastapi import Depends
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.accounts.models import User
+from omoi_os.api.auth import SANDBOX_PREFIX, BearerToken, identify_user
+from omoi_os.api.deps import CurrentUser, DbSession, Now
+from omoi_os.errors import Forbidden, NotFound
+from omoi_os.projects.models import Project
+from omoi_os.projects.repository import visible
+from omoi_os.sandboxes import service
+from omoi_os.sandboxes.models import Sandbox
+
+_ID = re.compile(r"[a-z0-9-]{1,100}")
+
+
+async def _get_visible(session: AsyncSession, sandbox_id: str, *, user: User) -> Sandbox:
+    query = select(Sandbox).join(Project, Project.id == Sandbox.project_id)
+    query = query.where(Sandbox.id == sandbox_id, visible(user))
+    found = (await session.execute(query)).scalar_one_or_none() if _ID.fullmatch(sandbox_id) else None
+    if found is None:
+        raise _missing(sandbox_id)
+    return found
+
+
+def _missing(sandbox_id: str) -> NotFound:
+    return NotFound(f"there is no sandbox {sandbox_id[:100]!r}")
+
+
+async def visible_sandbox(sandbox_id: str, user: CurrentUser, session: DbSession) -> Sandbox:
+    """The sandbox; 404 when there is none or it is another user's."""
+    return await _get_visible(session, sandbox_id, user=user)
+
+
+async def calling_sandbox(sandbox_id: str, token: BearerToken, session: DbSession, now: Now) -> Sandbox:
+    """The sandbox that calls, known by its own token; 404 for another's path, 403 for a user's key."""
+    if not token.startswith(SANDBOX_PREFIX):
+        await identify_user(session, token, now=now)
+        raise Forbidden("only the worker inside the sandbox can do this, with its own token")
+    sandbox = await service.identify(session, token)
+    if sandbox.id != sandbox_id:
+        raise _missing(sandbox_id)
+    return sandbox
+
+
+async def readable_sandbox(sandbox_id: str, token: BearerToken, session: DbSession, now: Now) -> Sandbox:
+    """The sandbox, for itself or for a user who may see it."""
+    if token.startswith(SANDBOX_PREFIX):
+        return await calling_sandbox(sandbox_id, token, session, now)
+    user, _ = await identify_user(session, token, now=now)
+    return await _get_visible(session, sandbox_id, user=user)
+
+
+VisibleSandbox = Annotated[Sandbox, Depends(visible_sandbox)]
+CallingSandbox = Annotated[Sandbox, Depends(calling_sandbox)]
+ReadableSandbox = Annotated[Sandbox, Depends(readable_sandbox)]

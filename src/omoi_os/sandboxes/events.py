@@ -1,0 +1,130 @@
+"""Events of a sandbox: stored once, numbered densely at commit, acked only by the transaction that holds them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from types import MappingProxyType
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.bus.base import Bus
+from omoi_os.errors import StaleFence
+from omoi_os.protocol.events import PLATFORM_PREFIXES, Event, EventSource, EventType
+from omoi_os.sandboxes import repository, service
+from omoi_os.sandboxes.lifecycle import ENDED, Purpose
+from omoi_os.sandboxes.log import append
+from omoi_os.sandboxes.masking import Masker
+from omoi_os.sandboxes.models import Sandbox, SandboxEvent
+from omoi_os.tasks import repository as tasks_repository
+from omoi_os.tasks import service as tasks
+
+#: How an event that could not be taken is kept: its number is used up, its content is not stored.
+REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """An event that was not taken, and why."""
+
+    seq: int | None
+    reason: str
+
+
+@dataclass(slots=True)
+class Recorded:
+    """The answer to a batch. `last_seq` is what the worker may forget."""
+
+    accepted: int = 0
+    duplicates: int = 0
+    rejected: list[Rejection] = field(default_factory=list)
+    last_seq: int = 0
+    stored: list[SandboxEvent] = field(default_factory=list)
+
+
+async def record_events(
+    session: AsyncSession,
+    bus: Bus,
+    sandbox: Sandbox,
+    events: Sequence[Event],
+    *,
+    now: datetime,
+    masker: Masker,
+    refused: Mapping[int, str] = MappingProxyType({}),
+) -> Recorded:
+    """Store what a worker reports, with every change of state that it causes, in this one transaction.
+
+    The worker resends until it hears back, so what is stored already is skipped; beyond a gap nothing is stored.
+    `refused` says by their number which events were found bad before, and why.
+    """
+    sandbox = await repository.lock(session, sandbox.id)
+    if sandbox.status in ENDED:
+        raise StaleFence(f"sandbox {sandbox.id} has ended ({sandbox.end_reason}); its events are no longer taken")
+    known = await repository.events_with_ids(session, sandbox.id, [e.event_id for e in events if e.event_id])
+    recorded = Recorded()
+    for event in events:
+        duplicate = event.event_id in known if event.event_id else False
+        if event.seq is not None:
+            duplicate = duplicate or event.seq <= sandbox.acked_seq
+            if not duplicate and event.seq != sandbox.acked_seq + 1:
+                continue
+        if duplicate:
+            recorded.duplicates += 1
+            if event.seq == sandbox.acked_seq + 1:
+                # The same event under another number: the number is used up all the same.
+                sandbox.acked_seq = event.seq
+            if event.event_id in known:
+                recorded.stored.append(known[event.event_id])
+            continue
+        reason = refused.get(event.seq or 0) or _refusal(event)
+        if reason:
+            recorded.rejected.append(Rejection(event.seq, reason))
+            event = _stub(event, reason)
+        else:
+            recorded.accepted += 1
+        row = append(session, sandbox, replace(event, event_data=masker.mask(event.event_data)), now=now)
+        recorded.stored.append(row)
+        known[row.event_id] = row
+        sandbox.acked_seq = event.seq or sandbox.acked_seq
+        if row.event_type != REJECTED:
+            await _take_effect(session, bus, sandbox, event, now=now)
+    recorded.last_seq = sandbox.acked_seq
+    await session.flush()
+    return recorded
+
+
+def _stub(event: Event, reason: str) -> Event:
+    """What is kept of an event that is not taken: its number, and why."""
+    data = {"event_type": event.event_type[:100], "reason": reason}
+    return Event(REJECTED, data, EventSource.WORKER, event.event_id, event.seq)
+
+
+def _refusal(event: Event) -> str | None:
+    if event.event_type.startswith(PLATFORM_PREFIXES) or event.event_type == REJECTED:
+        return f"{event.event_type[:100]} events come from the platform only"
+    if event.source not in (EventSource.AGENT, EventSource.WORKER):
+        return f"a sandbox speaks as agent or worker, not as {event.source[:40]}"
+    return None
+
+
+async def _take_effect(session: AsyncSession, bus: Bus, sandbox: Sandbox, event: Event, *, now: datetime) -> None:
+    """What an event changes beside the list of events. An agent's word never completes anything."""
+    if event.event_type == EventType.AGENT_HEARTBEAT:
+        sandbox.last_heartbeat_at = now
+    else:
+        sandbox.last_work_at = now
+    if sandbox.purpose != Purpose.WORK:
+        return
+    await service.mark_running(session, bus, sandbox, now=now)
+    task = await tasks_repository.lock(session, sandbox.task_id)
+    if task.fence != sandbox.fence:
+        raise StaleFence(f"sandbox {sandbox.id} was superseded by a newer attempt at its task")
+    await tasks.worker_reported(session, bus, task, now=now)
+    if event.event_type == EventType.AGENT_COMPLETED and event.event_data.get("success") is True:
+        await tasks.agent_says_done(session, bus, task, final_output=_text(event.event_data.get("final_output")))
+    if event.event_type == EventType.AGENT_FAILED:
+        sandbox.failure = _text(event.event_data.get("error")) or "the worker gave no reason"
+
+
+def _text(value: object) -> str:
+    """Agent-written text that any column takes: no NUL, no lone surrogates, bounded."""
+    return str(value or "").replace("\0", "").encode(errors="replace").decode()[:20_000]

@@ -1,0 +1,73 @@
+"""What model calls have cost, and why a sandbox gets no more of them."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.sandboxes.models import Sandbox
+from omoi_os.tasks.models import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a sandbox may still do with the model. The budget covers all attempts at its task."""
+
+    budget_usd: float | None
+    spent_usd: float
+    refusal: str | None
+
+    def why_not(self) -> str | None:
+        """The sentence with which a call is refused, or None when it may go ahead."""
+        if self.refusal is not None:
+            return self.refusal
+        if self.budget_usd is None or self.spent_usd < self.budget_usd:
+            return None
+        return (
+            f"The budget of {_dollars(self.budget_usd)} for this task is used up ({_dollars(self.spent_usd)} spent): "
+            "raise budget_usd on the ticket or project and retry the task."
+        )
+
+
+async def read_allowance(session: AsyncSession, sandbox_id: str) -> Allowance:
+    """The sandbox's budget against what its task has spent so far."""
+    query = (
+        select(Sandbox.budget_usd, Task.cost_usd, Sandbox.refusal)
+        .join(Task, Task.id == Sandbox.task_id)
+        .where(Sandbox.id == sandbox_id)
+    )
+    budget, spent, refusal = (await session.execute(query)).one()
+    return Allowance(budget_usd=budget, spent_usd=spent, refusal=refusal)
+
+
+async def add_usage(session: AsyncSession, sandbox_id: str, *, tokens: int, cost_usd: float) -> None:
+    """Add one model call to the sandbox and to its task."""
+    # The sandbox's row first, as everywhere: events lock the two in this order.
+    await session.execute(
+        update(Sandbox)
+        .where(Sandbox.id == sandbox_id)
+        .values(cost_usd=Sandbox.cost_usd + cost_usd, tokens=Sandbox.tokens + tokens)
+        .execution_options(synchronize_session=False)
+    )
+    of_sandbox = select(Sandbox.task_id).where(Sandbox.id == sandbox_id).scalar_subquery()
+    await session.execute(
+        update(Task)
+        .where(Task.id == of_sandbox)
+        .values(cost_usd=Task.cost_usd + cost_usd, tokens=Task.tokens + tokens)
+        .execution_options(synchronize_session=False)
+    )
+
+
+async def store_refusal(session: AsyncSession, sandbox_id: str, sentence: str) -> None:
+    """Keep why the sandbox gets no further model call. The first reason stays."""
+    await session.execute(
+        update(Sandbox)
+        .where(Sandbox.id == sandbox_id, Sandbox.refusal.is_(None))
+        .values(refusal=sentence)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def _dollars(amount: float) -> str:
+    """Two digits, or as many as a small amount needs to be told from nothing."""
+    return f"${amount:.2f}" if amount == 0 or amount >= 0.01 else f"${amount:.2g}"

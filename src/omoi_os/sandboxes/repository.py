@@ -1,0 +1,110 @@
+"""Queries on sandboxes and their events."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, select, tuple_
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.accounts.models import Role, User
+from omoi_os.projects.models import Project
+from omoi_os.sandboxes.lifecycle import ALIVE, Purpose
+from omoi_os.sandboxes.models import Sandbox, SandboxEvent
+
+
+async def get(session: AsyncSession, sandbox_id: str) -> Sandbox | None:
+    """One sandbox."""
+    return await session.get(Sandbox, sandbox_id)
+
+
+async def lock(session: AsyncSession, sandbox_id: str) -> Sandbox:
+    """One sandbox that exists, freshly read and locked until the transaction ends."""
+    query = select(Sandbox).where(Sandbox.id == sandbox_id).with_for_update().execution_options(populate_existing=True)
+    return (await session.execute(query)).scalar_one()
+
+
+async def by_token_hash(session: AsyncSession, token_hash: str) -> Sandbox | None:
+    """The sandbox whose token has this hash."""
+    return (await session.execute(select(Sandbox).where(Sandbox.token_hash == token_hash))).scalar_one_or_none()
+
+
+async def list_sandboxes(
+    session: AsyncSession,
+    *,
+    visible_to: User,
+    status: str | None = None,
+    task_id: UUID | None = None,
+    project_id: UUID | None = None,
+    limit: int,
+    cursor: tuple[datetime, str] | None = None,
+) -> Sequence[Sandbox]:
+    """Newest first, only what the user may see; the cursor is the last one's (created_at, id)."""
+    query = select(Sandbox).order_by(Sandbox.created_at.desc(), Sandbox.id.desc()).limit(limit)
+    conditions: list[ColumnElement[bool]] = []
+    if visible_to.role != Role.ADMIN:
+        query = query.join(Project, Project.id == Sandbox.project_id)
+        conditions.append(Project.created_by == visible_to.id)
+    if status is not None:
+        conditions.append(Sandbox.status == status)
+    if task_id is not None:
+        conditions.append(Sandbox.task_id == task_id)
+    if project_id is not None:
+        conditions.append(Sandbox.project_id == project_id)
+    if cursor is not None:
+        conditions.append(tuple_(Sandbox.created_at, Sandbox.id) < cursor)
+    return (await session.execute(query.where(*conditions))).scalars().all()
+
+
+async def alive(session: AsyncSession, *, site: str) -> Sequence[Sandbox]:
+    """Every sandbox of one place that has not ended."""
+    query = select(Sandbox).where(Sandbox.status.in_(ALIVE), Sandbox.site == site).order_by(Sandbox.created_at)
+    return (await session.execute(query)).scalars().all()
+
+
+async def of_task(session: AsyncSession, task_id: UUID, *, purpose: Purpose) -> Sequence[Sandbox]:
+    """A task's sandboxes of one purpose, oldest first."""
+    query = select(Sandbox).where(Sandbox.task_id == task_id, Sandbox.purpose == purpose).order_by(Sandbox.created_at)
+    return (await session.execute(query)).scalars().all()
+
+
+async def list_events(
+    session: AsyncSession,
+    sandbox_id: str,
+    *,
+    event_type: str | None = None,
+    order: Literal["asc", "desc"] = "desc",
+    limit: int,
+    cursor_seq: int | None = None,
+) -> Sequence[SandboxEvent]:
+    """A sandbox's events by their number."""
+    query = select(SandboxEvent).where(SandboxEvent.sandbox_id == sandbox_id).limit(limit)
+    query = query.order_by(SandboxEvent.seq.asc() if order == "asc" else SandboxEvent.seq.desc())
+    if event_type is not None:
+        query = query.where(SandboxEvent.event_type == event_type)
+    if cursor_seq is not None:
+        query = query.where(SandboxEvent.seq > cursor_seq if order == "asc" else SandboxEvent.seq < cursor_seq)
+    return (await session.execute(query)).scalars().all()
+
+
+async def count_events(session: AsyncSession, sandbox_id: str, *, event_type: str) -> int:
+    """How many events of one type a sandbox has."""
+    query = (
+        select(func.count())
+        .select_from(SandboxEvent)
+        .where(SandboxEvent.sandbox_id == sandbox_id, SandboxEvent.event_type == event_type)
+    )
+    return (await session.execute(query)).scalar_one()
+
+
+async def get_event(session: AsyncSession, sandbox_id: str, event_id: str) -> SandboxEvent | None:
+    """One event of a sandbox by its own id."""
+    query = select(SandboxEvent).where(SandboxEvent.sandbox_id == sandbox_id, SandboxEvent.event_id == event_id)
+    return (await session.execute(query)).scalar_one_or_none()
+
+
+async def events_with_ids(session: AsyncSession, sandbox_id: str, event_ids: Sequence[str]) -> dict[str, SandboxEvent]:
+    """Those of these events that are stored."""
+    query = select(SandboxEvent).where(SandboxEvent.sandbox_id == sandbox_id, SandboxEvent.event_id.in_(event_ids))
+    return {event.event_id: event for event in (await session.execute(query)).scalars()}

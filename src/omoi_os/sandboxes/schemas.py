@@ -1,0 +1,166 @@
+"""Sandboxes and their events as the API takes and shows them."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, StringConstraints
+
+from omoi_os.api.paging import Page
+from omoi_os.protocol.events import Event, EventSource
+from omoi_os.sandboxes.lifecycle import Purpose, SandboxState
+
+MAX_BATCH_EVENTS = 1000
+_EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+
+EventTypeName = Annotated[
+    str, StringConstraints(min_length=1, max_length=100, pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$")
+]
+EventId = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._:-]+$")]
+
+
+def _plausible(value: object) -> datetime | None:
+    """A sandbox's own clock orders nothing, so a time that makes no sense is ignored, not refused."""
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    if moment is None:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment if _EARLIEST < moment < _LATEST else None
+
+
+class EventIn(BaseModel):
+    """One event as a worker posts it. Who says it is known from the token, not from the body."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "event_type": "agent.tool_use",
+                "event_data": {"tool": "Bash", "tool_use_id": "toolu_1", "input": {"command": "make test"}, "turn": 2},
+                "source": "agent",
+                "event_id": "018f3c2e-7b1a-7c3d-9a57-3f0d2b6c1e44",
+                "seq": 7,
+            }
+        },
+    )
+
+    event_type: EventTypeName
+    event_data: dict[str, Any] = {}
+    source: Annotated[str, StringConstraints(max_length=40, pattern=r"^[a-z_]+$")] = Field(
+        EventSource.AGENT, description="`agent` or `worker`."
+    )
+    event_id: EventId | None = None
+    seq: int | None = Field(None, ge=1, lt=2**63, strict=True, description="The worker's own counter, dense from 1.")
+    occurred_at: Annotated[datetime | None, BeforeValidator(_plausible)] = None
+
+    def event(self) -> Event:
+        """As the platform passes it on."""
+        occurred_at = self.occurred_at.isoformat() if self.occurred_at else None
+        return Event(self.event_type, self.event_data, self.source, self.event_id, self.seq, occurred_at)
+
+
+class EventBatch(BaseModel):
+    """Events in the worker's order. Each is judged by itself: a bad one does not stop the others."""
+
+    events: list[SkipValidation[EventIn]] = Field(max_length=MAX_BATCH_EVENTS)
+
+
+class EventReceived(BaseModel):
+    """One event is stored."""
+
+    status: Literal["received"] = "received"
+    sandbox_id: str
+    event_type: str
+    event_id: str
+    seq: int = Field(description="Its number in this sandbox's list.")
+    timestamp: AwareDatetime
+
+
+class RejectedEvent(BaseModel):
+    """An event that was not taken, and why."""
+
+    seq: int | None
+    reason: str
+
+
+class BatchReceived(BaseModel):
+    """What became of a batch."""
+
+    accepted: int
+    duplicates: int
+    rejected: list[RejectedEvent]
+    last_seq: int = Field(description="The worker's own counter up to which everything is stored.")
+
+
+class EventOut(BaseModel):
+    """One stored event."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    event_id: str
+    seq: int
+    event_type: str
+    event_data: dict[str, Any]
+    source: str
+    occurred_at: AwareDatetime
+    created_at: AwareDatetime
+
+
+class EventPage(Page):
+    """A sandbox's events by their number."""
+
+    items: list[EventOut]
+    total_count: int = Field(description="How many there are in all that match the filter.")
+    sandbox_id: str
+
+
+class SandboxOut(BaseModel):
+    """A sandbox: one attempt at a task, or one place to verify it."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str = Field(examples=["omoios-1f0d2b6c-a3b4c5"])
+    project_id: UUID
+    provider: str
+    provider_ref: str | None
+    purpose: Purpose
+    task_id: UUID
+    attempt: int
+    fence: int
+    status: SandboxState
+    last_heartbeat_at: AwareDatetime | None
+    last_work_at: AwareDatetime | None
+    last_seq: int
+    end_reason: str | None
+    cost_usd: float
+    tokens: int
+    created_at: AwareDatetime
+    ended_at: AwareDatetime | None
+
+
+class SandboxPage(Page):
+    """Sandboxes, newest first."""
+
+    items: list[SandboxOut]
+
+
+class HealthOut(BaseModel):
+    """This part of the API answers."""
+
+    status: Literal["ok"] = "ok"
+
+
+class BlobStored(BaseModel):
+    """A large value is stored."""
+
+    sha256: str
+    size: int
+
+
+class TranscriptStored(BaseModel):
+    """The agent's conversation is stored."""
+
+    session_id: str
+    size_bytes: int

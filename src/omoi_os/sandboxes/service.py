@@ -1,0 +1,115 @@
+"""What happens to sandboxes. Each function is one step in one transaction; the caller commits."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.bus.base import Bus, Topic
+from omoi_os.errors import BadToken, StaleFence
+from omoi_os.ids import new_token, sandbox_id_for_task, token_hash
+from omoi_os.protocol.events import EventType
+from omoi_os.sandboxes import lifecycle, repository
+from omoi_os.sandboxes.lifecycle import ALIVE, ENDED, Purpose, SandboxState
+from omoi_os.sandboxes.log import append_platform_event
+from omoi_os.sandboxes.models import Sandbox
+from omoi_os.tasks.models import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who makes a sandbox, where, and with what model and budget."""
+
+    provider: str
+    site: str
+    model: str | None
+    budget_usd: float | None
+
+
+async def identify(session: AsyncSession, token: str) -> Sandbox:
+    """The sandbox that a token belongs to. `BadToken` if unknown, `StaleFence` if its attempt has ended."""
+    sandbox = await repository.by_token_hash(session, token_hash(token))
+    if sandbox is None:
+        raise BadToken("this sandbox token is not known")
+    if sandbox.status in ENDED:
+        raise StaleFence(f"sandbox {sandbox.id} has ended ({sandbox.end_reason}); its token opens nothing any more")
+    return sandbox
+
+
+async def open_sandbox(
+    session: AsyncSession, bus: Bus, task: Task, *, purpose: Purpose, origin: Origin, now: datetime
+) -> tuple[Sandbox, str]:
+    """Write the row of a sandbox that is about to be made, and return it with its token, of which only a hash is kept.
+
+    A work sandbox becomes the task's own: the caller assigns the task to it in the same transaction.
+    """
+    token = new_token("sbx")
+    sandbox = Sandbox(
+        id=sandbox_id_for_task(task.id),
+        project_id=task.project_id,
+        task_id=task.id,
+        provider=origin.provider,
+        site=origin.site,
+        purpose=purpose,
+        attempt=task.attempt,
+        fence=task.fence,
+        status=SandboxState.CREATING,
+        token_hash=token_hash(token),
+        model=origin.model,
+        budget_usd=origin.budget_usd,
+        last_seq=0,
+        acked_seq=0,
+        cost_usd=0.0,
+        tokens=0,
+        created_at=now,
+    )
+    session.add(sandbox)
+    data = {"provider": origin.provider, "purpose": purpose, "attempt": task.attempt, "branch_name": task.branch_name}
+    append_platform_event(session, sandbox, EventType.SANDBOX_CREATED, data, now=now)
+    await session.flush()
+    await bus.announce(session, Topic.SANDBOXES, sandbox.id)
+    return sandbox, token
+
+
+async def mark_started(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, provider_ref: str, now: datetime) -> None:
+    """The provider has made it. The caller holds the row."""
+    if sandbox.provider_ref is None:
+        sandbox.provider_ref = provider_ref
+        append_platform_event(session, sandbox, EventType.SANDBOX_STARTED, {"provider": sandbox.provider}, now=now)
+    await mark_running(session, bus, sandbox, now=now)
+
+
+async def mark_running(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, now: datetime) -> None:
+    """It shows a sign of life. The caller holds the row."""
+    if sandbox.status == SandboxState.CREATING:
+        _move(sandbox, SandboxState.RUNNING)
+        sandbox.started_at = now
+        await bus.announce(session, Topic.SANDBOXES, sandbox.id)
+
+
+async def request_stop(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, reason: str, now: datetime) -> Sandbox:
+    """Ask for a sandbox to be stopped; the orchestrator does it. Asking twice, or too late, changes nothing."""
+    sandbox = await repository.lock(session, sandbox.id)
+    if sandbox.status in ALIVE and sandbox.status != SandboxState.STOPPING:
+        _move(sandbox, SandboxState.STOPPING)
+        sandbox.end_reason = reason
+        await bus.announce(session, Topic.SANDBOXES, sandbox.id)
+    return sandbox
+
+
+async def end(
+    session: AsyncSession, bus: Bus, sandbox: Sandbox, *, state: SandboxState, reason: str, now: datetime
+) -> None:
+    """It is over; from now on its token is stale. The caller holds the row."""
+    _move(sandbox, state)
+    sandbox.end_reason = sandbox.end_reason or reason
+    sandbox.ended_at = now
+    event_type = EventType.SANDBOX_LOST if state == SandboxState.LOST else EventType.SANDBOX_TERMINATED
+    append_platform_event(session, sandbox, event_type, {"status": state, "reason": sandbox.end_reason}, now=now)
+    await bus.announce(session, Topic.SANDBOXES, sandbox.id)
+
+
+def _move(sandbox: Sandbox, target: SandboxState) -> None:
+    """The one place where a sandbox's state changes; the row is locked by the caller."""
+    lifecycle.check(SandboxState(sandbox.status), target)
+    sandbox.status = target

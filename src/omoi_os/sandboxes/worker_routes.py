@@ -1,0 +1,96 @@
+"""Sandboxes for their workers: each may report its own events, blobs and transcript, and nothing else."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.api.bodies import StrictRoute
+from omoi_os.api.deps import AppBus, AppMasker, DbSession, Now
+from omoi_os.api.errors import problems
+from omoi_os.sandboxes import blobs, intake, transcripts
+from omoi_os.sandboxes.deps import CallingSandbox
+from omoi_os.sandboxes.schemas import (
+    BatchReceived,
+    BlobStored,
+    EventBatch,
+    EventIn,
+    EventReceived,
+    RejectedEvent,
+    TranscriptStored,
+)
+
+router = APIRouter(
+    prefix="/sandboxes/{sandbox_id}",
+    tags=["workers"],
+    route_class=StrictRoute,
+    responses=problems(401, 403, 404, 409, 413, 415, 422, 503),
+)
+
+_BYTES = {"requestBody": {"required": True, "content": {"application/octet-stream": {}}}}
+_LINES = {"requestBody": {"required": True, "content": {"application/x-ndjson": {}}}}
+
+
+async def _body(request: Request, session: AsyncSession) -> bytes:
+    """The raw body. The transaction that let the caller in is over by then: a slow sender must hold none open."""
+    await session.commit()
+    return await request.body()
+
+
+@router.post("/events", summary="Report one event")
+async def post_event(
+    sandbox: CallingSandbox, body: EventIn, session: DbSession, bus: AppBus, masker: AppMasker, now: Now
+) -> EventReceived:
+    """Store one event. The same `event_id` twice is stored once and answered alike.
+
+    `system`, `sandbox.*` and `task.*` come from the platform only (403). A `seq` beyond a gap is not stored (409).
+    """
+    row = await intake.take_one(session, bus, sandbox, body, now=now, masker=masker)
+    return EventReceived(
+        sandbox_id=sandbox.id,
+        event_type=row.event_type,
+        event_id=row.event_id,
+        seq=row.seq,
+        timestamp=row.created_at,
+    )
+
+
+@router.post("/events/batch", summary="Report events")
+async def post_events(
+    sandbox: CallingSandbox, body: EventBatch, session: DbSession, bus: AppBus, masker: AppMasker, now: Now
+) -> BatchReceived:
+    """Store what the worker has spooled. It may forget everything up to `last_seq` and resends the rest."""
+    recorded = await intake.take_batch(session, bus, sandbox, body.events, now=now, masker=masker)
+    return BatchReceived(
+        accepted=recorded.accepted,
+        duplicates=recorded.duplicates,
+        rejected=[RejectedEvent(seq=rejection.seq, reason=rejection.reason) for rejection in recorded.rejected],
+        last_seq=recorded.last_seq,
+    )
+
+
+@router.put("/blobs/{sha256}", summary="Keep a large value", openapi_extra=_BYTES)
+async def put_blob(
+    sandbox: CallingSandbox, sha256: str, request: Request, session: DbSession, masker: AppMasker
+) -> BlobStored:
+    """Keep a value too large for an event, checked by its hash, before the event that names it."""
+    content = await _body(request, session)
+    await asyncio.to_thread(blobs.check, sha256, content)
+    await blobs.store(session, sandbox, sha256, await asyncio.to_thread(blobs.masked, content, masker))
+    return BlobStored(sha256=sha256, size=len(content))
+
+
+@router.put("/transcript", summary="Save the agent's conversation", openapi_extra=_LINES)
+async def put_transcript(
+    sandbox: CallingSandbox,
+    session_id: Annotated[str, Query(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_-]+$")],
+    request: Request,
+    session: DbSession,
+    masker: AppMasker,
+    now: Now,
+) -> TranscriptStored:
+    """Save the conversation as it is now; the state saved before is replaced."""
+    packed, size = await asyncio.to_thread(transcripts.pack, await _body(request, session), masker)
+    await transcripts.store(session, sandbox, session_id=session_id, packed=packed, size=size, now=now)
+    return TranscriptStored(session_id=session_id, size_bytes=size)

@@ -1,0 +1,164 @@
+"""Queries on tasks."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
+
+from omoi_os.accounts.models import Role, User
+from omoi_os.projects.models import Project
+from omoi_os.tasks.lifecycle import ACTIVE, TaskState
+from omoi_os.tasks.models import Task, TaskDependency
+
+#: The advisory lock under which tasks are claimed, so that limits hold across orchestrators.
+CLAIM_LOCK = 0x6F6D6F6A
+
+
+async def get(session: AsyncSession, task_id: UUID) -> Task | None:
+    """One task."""
+    return await session.get(Task, task_id)
+
+
+async def lock(session: AsyncSession, task_id: UUID) -> Task:
+    """One task that exists, freshly read and locked until the transaction ends."""
+    query = select(Task).where(Task.id == task_id).with_for_update().execution_options(populate_existing=True)
+    return (await session.execute(query)).scalar_one()
+
+
+async def list_tasks(
+    session: AsyncSession,
+    *,
+    visible_to: User,
+    status: str | None = None,
+    ticket_id: UUID | None = None,
+    project_id: UUID | None = None,
+    has_sandbox: bool | None = None,
+    limit: int,
+    before: UUID | None = None,
+) -> Sequence[Task]:
+    """Newest first, only what the user may see."""
+    query = select(Task).order_by(Task.id.desc()).limit(limit)
+    conditions: list[ColumnElement[bool]] = []
+    if visible_to.role != Role.ADMIN:
+        query = query.join(Project, Project.id == Task.project_id)
+        conditions.append(Project.created_by == visible_to.id)
+    if status is not None:
+        conditions.append(Task.status == status)
+    if ticket_id is not None:
+        conditions.append(Task.ticket_id == ticket_id)
+    if project_id is not None:
+        conditions.append(Task.project_id == project_id)
+    if has_sandbox is not None:
+        conditions.append(Task.sandbox_id.is_not(None) if has_sandbox else Task.sandbox_id.is_(None))
+    if before is not None:
+        conditions.append(Task.id < before)
+    return (await session.execute(query.where(*conditions))).scalars().all()
+
+
+async def depends_on(session: AsyncSession, task_ids: Collection[UUID]) -> dict[UUID, list[UUID]]:
+    """What each of these tasks waits for."""
+    found: dict[UUID, list[UUID]] = {task_id: [] for task_id in task_ids}
+    query = select(TaskDependency).where(TaskDependency.task_id.in_(task_ids)).order_by(TaskDependency.depends_on_id)
+    for row in (await session.execute(query)).scalars():
+        found[row.task_id].append(row.depends_on_id)
+    return found
+
+
+async def open_dependencies(session: AsyncSession, task_id: UUID) -> int:
+    """How many of the tasks that this one waits for are not completed."""
+    upstream = aliased(Task)
+    query = (
+        select(func.count())
+        .select_from(TaskDependency)
+        .join(upstream, upstream.id == TaskDependency.depends_on_id)
+        .where(TaskDependency.task_id == task_id, upstream.status != TaskState.COMPLETED)
+    )
+    return (await session.execute(query)).scalar_one()
+
+
+async def blocked_dependents(session: AsyncSession, task_id: UUID) -> Sequence[Task]:
+    """The blocked tasks that wait for this one, locked."""
+    query = (
+        select(Task)
+        .join(TaskDependency, TaskDependency.task_id == Task.id)
+        .where(TaskDependency.depends_on_id == task_id, Task.status == TaskState.BLOCKED)
+        .with_for_update(of=Task)
+    )
+    return (await session.execute(query)).scalars().all()
+
+
+async def of_ticket(session: AsyncSession, ticket_id: UUID) -> Sequence[Task]:
+    """A ticket's tasks, oldest first."""
+    query = select(Task).where(Task.ticket_id == ticket_id).order_by(Task.id)
+    return (await session.execute(query)).scalars().all()
+
+
+async def states_of_ticket(session: AsyncSession, ticket_id: UUID) -> list[TaskState]:
+    """The states of a ticket's tasks."""
+    query = select(Task.status).where(Task.ticket_id == ticket_id)
+    return [TaskState(status) for status in (await session.execute(query)).scalars()]
+
+
+async def branch_names_like(session: AsyncSession, project_id: UUID, name: str) -> set[str]:
+    """The names in this project that begin with this one."""
+    query = select(Task.branch_name).where(
+        Task.project_id == project_id, Task.branch_name.startswith(name, autoescape=True)
+    )
+    return {found for found in (await session.execute(query)).scalars() if found is not None}
+
+
+async def lock_claims(session: AsyncSession) -> None:
+    """Only one orchestrator claims at a time; it takes a moment, and limits are then exact."""
+    await session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": CLAIM_LOCK})
+
+
+async def active_count(session: AsyncSession) -> int:
+    """How many tasks take up room."""
+    query = select(func.count()).select_from(Task).where(Task.status.in_(ACTIVE))
+    return (await session.execute(query)).scalar_one()
+
+
+async def room_by_project(session: AsyncSession) -> dict[UUID, int]:
+    """How many more tasks each project with active ones may run."""
+    query = (
+        select(Task.project_id, func.count(), func.min(Project.settings["max_concurrent_tasks"].as_integer()))
+        .join(Project, Project.id == Task.project_id)
+        .where(Task.status.in_(ACTIVE))
+        .group_by(Task.project_id)
+    )
+    rows = (await session.execute(query)).all()
+    return {project_id: limit - active for project_id, active, limit in rows}
+
+
+async def ready_tasks(
+    session: AsyncSession, *, now: datetime, without: Collection[UUID], limit: int
+) -> Sequence[tuple[Task, Project]]:
+    """The tasks to run next with their projects, by priority, then age, leaving these projects out. Locked."""
+    query = (
+        select(Task, Project)
+        .join(Project, Project.id == Task.project_id)
+        .where(
+            Task.status == TaskState.PENDING,
+            Task.not_before.is_(None) | (Task.not_before <= now),
+            Task.project_id.not_in(without),
+        )
+        .order_by(Task.priority_rank.desc(), Task.id)
+        .limit(limit)
+        .with_for_update(of=Task, skip_locked=True)
+    )
+    return [(task, project) for task, project in (await session.execute(query)).all()]
+
+
+async def earliest_not_before(session: AsyncSession, *, now: datetime) -> datetime | None:
+    """When the next task that backs off becomes ready."""
+    query = select(func.min(Task.not_before)).where(Task.status == TaskState.PENDING, Task.not_before > now)
+    return (await session.execute(query)).scalar_one()
+
+
+async def verifying(session: AsyncSession) -> Sequence[Task]:
+    """The tasks whose result is to be checked."""
+    query = select(Task).where(Task.status == TaskState.VERIFYING).order_by(Task.id)
+    return (await session.execute(query)).scalars().all()

@@ -1,0 +1,90 @@
+"""Tasks: units of work for one agent each."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.api import paging
+from omoi_os.api.bodies import StrictRoute
+from omoi_os.api.deps import AppBus, AppSettings, CurrentUser, DbSession, Now
+from omoi_os.api.errors import problems
+from omoi_os.api.idempotency import OnlyOnce
+from omoi_os.tasks import repository, service
+from omoi_os.tasks.deps import VisibleTask
+from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.models import Task
+from omoi_os.tasks.schemas import RetryIn, TaskIn, TaskOut, TaskPage
+from omoi_os.tickets import service as tickets
+
+router = APIRouter(
+    prefix="/tasks", tags=["tasks"], route_class=StrictRoute, responses=problems(401, 403, 404, 413, 422, 503)
+)
+
+
+async def _shown(session: AsyncSession, task: Task) -> TaskOut:
+    return TaskOut.of(task, (await repository.depends_on(session, [task.id]))[task.id])
+
+
+@router.get("", summary="List tasks")
+async def list_tasks(
+    user: CurrentUser,
+    session: DbSession,
+    status: Annotated[TaskState | None, Query()] = None,
+    ticket_id: Annotated[UUID | None, Query()] = None,
+    project_id: Annotated[UUID | None, Query()] = None,
+    has_sandbox: Annotated[bool | None, Query()] = None,
+    limit: paging.Limit = 50,
+    cursor: paging.Cursor = None,
+) -> TaskPage:
+    """The tasks you may see, newest first."""
+    rows = await repository.list_tasks(
+        session,
+        visible_to=user,
+        status=status,
+        ticket_id=ticket_id,
+        project_id=project_id,
+        has_sandbox=has_sandbox,
+        limit=limit + 1,
+        before=paging.before_id("tasks", cursor),
+    )
+    tasks, next_cursor = paging.cut(rows, limit, lambda task: paging.encode("tasks", task.id))
+    waits = await repository.depends_on(session, [task.id for task in tasks])
+    return TaskPage(items=[TaskOut.of(task, waits[task.id]) for task in tasks], next_cursor=next_cursor)
+
+
+@router.post("", status_code=201, summary="Add a task to a ticket", responses=problems(409))
+async def create_task(
+    user: CurrentUser,
+    body: TaskIn,
+    once: OnlyOnce,
+    session: DbSession,
+    bus: AppBus,
+    settings: AppSettings,
+) -> TaskOut:
+    """Queue one more unit of work of a ticket."""
+    ticket = await tickets.get_visible(session, body.ticket_id, user=user)
+    task = await tickets.add_task(session, bus, ticket, body, max_attempts=body.max_attempts or settings.max_attempts)
+    return once.answer(await _shown(session, task))
+
+
+@router.get("/{task_id}", summary="Show a task")
+async def get_task(task: VisibleTask, session: DbSession) -> TaskOut:
+    """One task."""
+    return await _shown(session, task)
+
+
+@router.post("/{task_id}/cancel", summary="Cancel a task", responses=problems(409))
+async def cancel_task(task: VisibleTask, session: DbSession, bus: AppBus, now: Now) -> TaskOut:
+    """Stop a task for good, and its sandbox with it; 409 when it has ended already."""
+    return await _shown(session, await service.cancel_task(session, bus, task, now=now))
+
+
+@router.post("/{task_id}/retry", summary="Retry a failed task", responses=problems(409))
+async def retry_task(
+    task: VisibleTask, session: DbSession, bus: AppBus, now: Now, body: RetryIn | None = None
+) -> TaskOut:
+    """Try a failed task again on its branch; 409 unless it has failed."""
+    message = body.message if body else None
+    return await _shown(session, await service.retry_task(session, bus, task, now=now, message=message))

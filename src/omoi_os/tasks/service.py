@@ -1,0 +1,182 @@
+"""What happens to tasks. Each function is one step in one transaction; the caller commits."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.bus.base import Bus, Topic
+from omoi_os.errors import Conflict
+from omoi_os.forges.branches import branch_name, numbered
+from omoi_os.tasks import lifecycle, repository
+from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.models import PRIORITY_RANK, Task, TaskDependency
+from omoi_os.tickets.models import Ticket
+from omoi_os.tickets.status import derive
+
+MAX_BACKOFF = timedelta(minutes=5)
+
+
+async def create_task(
+    session: AsyncSession,
+    bus: Bus,
+    *,
+    ticket: Ticket,
+    title: str,
+    description: str,
+    task_type: str,
+    max_attempts: int,
+    depends_on: Sequence[UUID] = (),
+) -> Task:
+    """Queue one unit of work of a ticket; it is blocked while something it depends on is open."""
+    task = Task(
+        ticket_id=ticket.id,
+        project_id=ticket.project_id,
+        title=title,
+        description=description,
+        task_type=task_type,
+        priority=ticket.priority,
+        priority_rank=PRIORITY_RANK[ticket.priority],
+        status=TaskState.PENDING,
+        branch_name=await _free_branch_name(session, ticket, title),
+        attempt=1,
+        max_attempts=max_attempts,
+        fence=0,
+        cost_usd=0.0,
+        tokens=0,
+        created_by=ticket.created_by,
+    )
+    session.add(task)
+    await session.flush()
+    session.add_all(TaskDependency(task_id=task.id, depends_on_id=other) for other in dict.fromkeys(depends_on))
+    await session.flush()
+    if await repository.open_dependencies(session, task.id):
+        task.status = TaskState.BLOCKED
+    await _settle(session, bus, task)
+    return task
+
+
+async def cancel_task(session: AsyncSession, bus: Bus, task: Task, *, now: datetime) -> Task:
+    """Stop a task for good. The orchestrator then stops its sandbox."""
+    task = await repository.lock(session, task.id)
+    if task.status in lifecycle.TERMINAL:
+        raise Conflict(f"task {task.id} is already {task.status}, so it cannot be cancelled")
+    _move(task, TaskState.CANCELLED)
+    task.completed_at = now
+    await _settle(session, bus, task)
+    return task
+
+
+async def retry_task(session: AsyncSession, bus: Bus, task: Task, *, now: datetime, message: str | None = None) -> Task:
+    """Give a failed task at least one more attempt on the same branch, with a person's word for the agent."""
+    task = await repository.lock(session, task.id)
+    if task.status != TaskState.FAILED:
+        raise Conflict(f"task {task.id} is {task.status}; only a failed task can be retried")
+    _move(task, TaskState.PENDING)
+    task.attempt += 1
+    task.max_attempts = max(task.max_attempts, task.attempt)
+    task.feedback = "\n\n".join(part for part in (task.feedback, message) if part) or None
+    task.sandbox_id = task.error = task.completed_at = None
+    task.not_before = now
+    await _settle(session, bus, task)
+    return task
+
+
+async def assign(session: AsyncSession, bus: Bus, task: Task, *, lease_owner: int, until: datetime) -> None:
+    """Claim a pending task for a new sandbox; the fence rises, so every earlier attempt is superseded."""
+    _move(task, TaskState.ASSIGNED)
+    task.fence += 1
+    task.lease_owner, task.lease_expires_at = lease_owner, until
+    await _settle(session, bus, task)
+
+
+async def worker_reported(session: AsyncSession, bus: Bus, task: Task, *, now: datetime) -> None:
+    """The worker's first word: the task runs."""
+    if task.status == TaskState.ASSIGNED:
+        _move(task, TaskState.RUNNING)
+        task.started_at = task.started_at or now
+        task.lease_owner = task.lease_expires_at = None
+        await _settle(session, bus, task)
+
+
+async def agent_says_done(session: AsyncSession, bus: Bus, task: Task, *, final_output: str) -> None:
+    """The agent's word moves a task to `verifying`, never to `completed`."""
+    if task.status == TaskState.RUNNING:
+        _move(task, TaskState.VERIFYING)
+        task.lease_owner = task.lease_expires_at = None
+        task.result = {"final_output": final_output, "commit_sha": None, "verified": False, "checks": []}
+        await _settle(session, bus, task)
+
+
+async def complete(session: AsyncSession, bus: Bus, task: Task, *, result: Mapping[str, Any], now: datetime) -> None:
+    """The verifier accepts the result; what waited for it may go."""
+    _move(task, TaskState.COMPLETED)
+    task.result, task.error, task.feedback = dict(result), None, None
+    task.completed_at = now
+    task.lease_owner = task.lease_expires_at = None
+    await _settle(session, bus, task)
+    for dependent in await repository.blocked_dependents(session, task.id):
+        if not await repository.open_dependencies(session, dependent.id):
+            _move(dependent, TaskState.PENDING)
+            await _settle(session, bus, dependent)
+
+
+async def give_back(
+    session: AsyncSession, bus: Bus, task: Task, *, reason: str, backoff: timedelta, now: datetime
+) -> None:
+    """An attempt did not succeed: try again later on the same branch, or fail when attempts run out."""
+    if task.attempt >= task.max_attempts:
+        await fail(session, bus, task, reason=f"{reason} (attempt {task.attempt} of {task.max_attempts})", now=now)
+        return
+    _move(task, TaskState.PENDING)
+    task.not_before = now + min(backoff * 2 ** (task.attempt - 1), MAX_BACKOFF)
+    task.attempt += 1
+    task.error = reason
+    task.sandbox_id = None
+    task.lease_owner = task.lease_expires_at = None
+    await _settle(session, bus, task)
+
+
+async def requeue(session: AsyncSession, bus: Bus, task: Task, *, reason: str) -> None:
+    """The platform stops while an attempt is under way: the task waits again, at no attempt's cost."""
+    _move(task, TaskState.PENDING)
+    task.error = reason
+    task.attempt += 1
+    task.max_attempts += 1
+    task.sandbox_id = None
+    task.lease_owner = task.lease_expires_at = None
+    await _settle(session, bus, task)
+
+
+async def fail(session: AsyncSession, bus: Bus, task: Task, *, reason: str, now: datetime) -> None:
+    """Not worth another attempt."""
+    _move(task, TaskState.FAILED)
+    task.error = reason
+    task.completed_at = now
+    task.lease_owner = task.lease_expires_at = None
+    await _settle(session, bus, task)
+
+
+def _move(task: Task, target: TaskState) -> None:
+    """The one place where a task's state changes; the row is locked by the caller."""
+    lifecycle.check(TaskState(task.status), target)
+    task.status = target
+
+
+async def _settle(session: AsyncSession, bus: Bus, task: Task) -> None:
+    """After a change: the ticket follows its tasks, and whoever waits for tasks is woken."""
+    await session.flush()
+    ticket = await session.get_one(Ticket, task.ticket_id, with_for_update=True)
+    ticket.status = derive(await repository.states_of_ticket(session, ticket.id))
+    await bus.announce(session, Topic.TASKS, str(task.id))
+
+
+async def _free_branch_name(session: AsyncSession, ticket: Ticket, title: str) -> str:
+    wanted = branch_name(title=title, ticket_type=ticket.ticket_type, priority=ticket.priority)
+    taken = await repository.branch_names_like(session, ticket.project_id, wanted)
+    number = 1
+    while numbered(wanted, number) in taken:
+        number += 1
+    return numbered(wanted, number)

@@ -1,0 +1,79 @@
+"""Queries on tickets."""
+
+from collections.abc import Collection, Sequence
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.accounts.models import User
+from omoi_os.projects.models import Project
+from omoi_os.projects.repository import visible
+from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.models import Task
+from omoi_os.tickets.models import Ticket, TicketDependency
+
+
+async def get_visible(session: AsyncSession, ticket_id: UUID, *, user: User) -> Ticket | None:
+    """One ticket that the user may see."""
+    query = select(Ticket).join(Project, Project.id == Ticket.project_id).where(Ticket.id == ticket_id, visible(user))
+    return (await session.execute(query)).scalar_one_or_none()
+
+
+async def list_tickets(
+    session: AsyncSession,
+    *,
+    user: User,
+    project_id: UUID | None,
+    status: str | None,
+    limit: int,
+    before: UUID | None,
+) -> Sequence[Ticket]:
+    """Newest first, only what the user may see."""
+    query = select(Ticket).join(Project, Project.id == Ticket.project_id).where(visible(user))
+    if project_id is not None:
+        query = query.where(Ticket.project_id == project_id)
+    if status is not None:
+        query = query.where(Ticket.status == status)
+    if before is not None:
+        query = query.where(Ticket.id < before)
+    return (await session.execute(query.order_by(Ticket.id.desc()).limit(limit))).scalars().all()
+
+
+async def in_project(session: AsyncSession, project_id: UUID, ticket_ids: Collection[UUID]) -> Sequence[Ticket]:
+    """Those of these tickets that are in the project."""
+    query = select(Ticket).where(Ticket.project_id == project_id, Ticket.id.in_(ticket_ids)).order_by(Ticket.id)
+    return (await session.execute(query)).scalars().all()
+
+
+async def depends_on(session: AsyncSession, ticket_ids: Collection[UUID]) -> dict[UUID, list[UUID]]:
+    """What each of these tickets waits for."""
+    found: dict[UUID, list[UUID]] = {ticket_id: [] for ticket_id in ticket_ids}
+    query = select(TicketDependency).where(TicketDependency.ticket_id.in_(ticket_ids))
+    for row in (await session.execute(query.order_by(TicketDependency.depends_on_id))).scalars():
+        found[row.ticket_id].append(row.depends_on_id)
+    return found
+
+
+async def tasks_of(session: AsyncSession, ticket_ids: Collection[UUID]) -> Sequence[Task]:
+    """The tasks of these tickets, oldest first."""
+    query = select(Task).where(Task.ticket_id.in_(ticket_ids)).order_by(Task.id)
+    return (await session.execute(query)).scalars().all()
+
+
+async def hold_tasks(session: AsyncSession, ticket_ids: Collection[UUID]) -> list[UUID]:
+    """The tasks of these tickets that were not cancelled; none of them changes until the transaction ends.
+
+    Without the hold a task could complete between being found open and being waited for.
+    """
+    return await _hold(session, Task.ticket_id.in_(ticket_ids))
+
+
+async def hold_tasks_by_id(session: AsyncSession, project_id: UUID, task_ids: Collection[UUID]) -> list[UUID]:
+    """Those of these tasks that are in the project and were not cancelled, held likewise."""
+    return await _hold(session, Task.project_id == project_id, Task.id.in_(task_ids))
+
+
+async def _hold(session: AsyncSession, *conditions: ColumnElement[bool]) -> list[UUID]:
+    query = select(Task.id).where(*conditions, Task.status != TaskState.CANCELLED).order_by(Task.id)
+    return list((await session.execute(query.with_for_update(read=True))).scalars())

@@ -1,0 +1,88 @@
+"""Tickets: what a person wants done in a project."""
+
+from collections.abc import Sequence
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.api import paging
+from omoi_os.api.bodies import StrictRoute
+from omoi_os.api.deps import AppBus, AppSettings, CurrentUser, DbSession, Now
+from omoi_os.api.errors import problems
+from omoi_os.api.idempotency import OnlyOnce
+from omoi_os.tasks import repository as task_rows
+from omoi_os.tasks.schemas import TaskOut
+from omoi_os.tickets import repository, service
+from omoi_os.tickets.deps import VisibleTicket
+from omoi_os.tickets.models import Ticket, TicketStatus
+from omoi_os.tickets.schemas import TicketIn, TicketOut, TicketPage, TicketPatch
+
+router = APIRouter(
+    prefix="/tickets", tags=["tickets"], route_class=StrictRoute, responses=problems(401, 403, 404, 413, 422, 503)
+)
+
+
+async def _shown(session: AsyncSession, tickets: Sequence[Ticket]) -> list[TicketOut]:
+    """The tickets with their tasks, in three queries however many there are."""
+    ids = [ticket.id for ticket in tickets]
+    tasks = await repository.tasks_of(session, ids)
+    waits = await task_rows.depends_on(session, [task.id for task in tasks])
+    upstream = await repository.depends_on(session, ids)
+    by_ticket: dict[UUID, list[TaskOut]] = {ticket_id: [] for ticket_id in ids}
+    for task in tasks:
+        by_ticket[task.ticket_id].append(TaskOut.of(task, waits[task.id]))
+    return [TicketOut.of(row, tasks=by_ticket[row.id], depends_on=upstream[row.id]) for row in tickets]
+
+
+@router.post("", status_code=201, summary="Make a ticket", responses=problems(409))
+async def create_ticket(
+    user: CurrentUser,
+    body: TicketIn,
+    once: OnlyOnce,
+    session: DbSession,
+    bus: AppBus,
+    settings: AppSettings,
+    now: Now,
+) -> TicketOut:
+    """Make a ticket in a project, named by its id or by its repository; a repository's project is made if needed.
+
+    A quick ticket becomes one task at once, which is dispatched as soon as there is room.
+    """
+    ticket = await service.create_ticket(session, bus, user, body, max_attempts=settings.max_attempts, now=now)
+    return once.answer((await _shown(session, [ticket]))[0])
+
+
+@router.get("", summary="List tickets")
+async def list_tickets(
+    user: CurrentUser,
+    session: DbSession,
+    project_id: Annotated[UUID | None, Query()] = None,
+    status: Annotated[TicketStatus | None, Query()] = None,
+    limit: paging.Limit = 50,
+    cursor: paging.Cursor = None,
+) -> TicketPage:
+    """The tickets you may see with their tasks, newest first."""
+    before = paging.before_id("tickets", cursor)
+    rows = await repository.list_tickets(
+        session, user=user, project_id=project_id, status=status, limit=limit + 1, before=before
+    )
+    tickets, next_cursor = paging.cut(rows, limit, lambda ticket: paging.encode("tickets", ticket.id))
+    return TicketPage(items=await _shown(session, tickets), next_cursor=next_cursor)
+
+
+@router.get("/{ticket_id}", summary="Show a ticket")
+async def get_ticket(ticket: VisibleTicket, session: DbSession) -> TicketOut:
+    """One ticket with its tasks."""
+    return (await _shown(session, [ticket]))[0]
+
+
+@router.patch("/{ticket_id}", summary="Change or cancel a ticket", responses=problems(409))
+async def update_ticket(
+    ticket: VisibleTicket, body: TicketPatch, session: DbSession, bus: AppBus, now: Now
+) -> TicketOut:
+    """Change what is given; `status: cancelled` cancels every open task and stops its sandbox."""
+    changes = body.model_dump(mode="json", exclude_unset=True)
+    ticket = await service.update_ticket(session, bus, ticket, changes, now=now)
+    return (await _shown(session, [ticket]))[0]

@@ -1,0 +1,144 @@
+"""What happens to tickets. Each function is one step in one transaction; the caller commits."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.accounts.models import User
+from omoi_os.bus.base import Bus
+from omoi_os.errors import Conflict, Invalid, NotFound
+from omoi_os.ids import uuid7
+from omoi_os.projects import repository as project_rows
+from omoi_os.projects import service as projects
+from omoi_os.projects.models import Project
+from omoi_os.projects.schemas import ProjectIn
+from omoi_os.protocol.assignment import ExecutionMode
+from omoi_os.tasks import repository as task_rows
+from omoi_os.tasks import service as tasks
+from omoi_os.tasks.lifecycle import OPEN, TaskState
+from omoi_os.tasks.models import PRIORITY_RANK, Task
+from omoi_os.tasks.schemas import TaskIn
+from omoi_os.tickets import repository
+from omoi_os.tickets.models import Ticket, TicketDependency, TicketStatus
+from omoi_os.tickets.schemas import TicketIn
+
+
+async def create_ticket(
+    session: AsyncSession, bus: Bus, user: User, wanted: TicketIn, *, max_attempts: int, now: datetime
+) -> Ticket:
+    """Make a ticket and, as it is a quick one, its task."""
+    # Held, because two tickets of one title at the same moment must not choose the same branch.
+    project = await project_rows.lock(session, (await _project(session, user, wanted, now=now)).id)
+    if project.deleted_at is not None:
+        raise NotFound(f"there is no project {project.id}")
+    await _check_dependencies(session, project, wanted.depends_on)
+    ticket = Ticket(
+        id=uuid7(),
+        project_id=project.id,
+        title=wanted.title,
+        description=wanted.description,
+        priority=wanted.priority,
+        ticket_type=wanted.ticket_type,
+        workflow_mode=wanted.workflow_mode,
+        status=TicketStatus.BACKLOG,
+        acceptance=wanted.acceptance,
+        budget_usd=wanted.budget_usd,
+        created_by=user.id,
+        created_at=now,
+        updated_at=now,
+    )
+    session.add(ticket)
+    await session.flush()
+    upstream = set(wanted.depends_on)
+    session.add_all(TicketDependency(ticket_id=ticket.id, depends_on_id=other) for other in upstream)
+    await tasks.create_task(
+        session,
+        bus,
+        ticket=ticket,
+        title=wanted.title,
+        description=wanted.description,
+        task_type=ExecutionMode.IMPLEMENTATION,
+        max_attempts=max_attempts,
+        depends_on=await repository.hold_tasks(session, upstream),
+    )
+    return ticket
+
+
+async def add_task(session: AsyncSession, bus: Bus, ticket: Ticket, wanted: TaskIn, *, max_attempts: int) -> Task:
+    """One more task of a ticket; `Conflict` when the ticket was cancelled."""
+    project = await project_rows.lock(session, ticket.project_id)
+    if project.deleted_at is not None or ticket.status == TicketStatus.CANCELLED:
+        raise Conflict(f"ticket {ticket.id} is cancelled or its project was deleted; make a new ticket")
+    held = await repository.hold_tasks_by_id(session, project.id, set(wanted.depends_on))
+    missing = next((task_id for task_id in wanted.depends_on if task_id not in held), None)
+    if missing is not None:
+        raise Invalid(f"depends_on: there is no task {missing} in this project that can still be done")
+    return await tasks.create_task(
+        session,
+        bus,
+        ticket=ticket,
+        title=wanted.title,
+        description=wanted.description,
+        task_type=wanted.task_type,
+        max_attempts=max_attempts,
+        depends_on=wanted.depends_on,
+    )
+
+
+async def get_visible(session: AsyncSession, ticket_id: UUID, *, user: User) -> Ticket:
+    """One ticket; `NotFound` also when it is not the user's to see."""
+    ticket = await repository.get_visible(session, ticket_id, user=user)
+    if ticket is None:
+        raise NotFound(f"there is no ticket {ticket_id}")
+    return ticket
+
+
+async def update_ticket(
+    session: AsyncSession, bus: Bus, ticket: Ticket, changes: Mapping[str, Any], *, now: datetime
+) -> Ticket:
+    """Change what was given. Its priority holds for its open tasks, its words for those not begun."""
+    before = (ticket.title, ticket.description)
+    fields = {name: value for name, value in changes.items() if name != "status"}
+    for task_id in [task.id for task in await task_rows.of_ticket(session, ticket.id)]:
+        task = await task_rows.lock(session, task_id)
+        if task.status in OPEN and "priority" in fields:
+            task.priority, task.priority_rank = fields["priority"], PRIORITY_RANK[fields["priority"]]
+        waits = task.status in (TaskState.PENDING, TaskState.BLOCKED) and task.attempt == 1
+        if waits and (task.title, task.description) == before:
+            task.title = fields.get("title", task.title)
+            task.description = fields.get("description", task.description)
+    for name, value in fields.items():
+        setattr(ticket, name, value)
+    ticket.updated_at = now
+    await session.flush()
+    if changes.get("status") is not None:
+        await _cancel(session, bus, ticket, now=now)
+    return ticket
+
+
+async def _cancel(session: AsyncSession, bus: Bus, ticket: Ticket, *, now: datetime) -> None:
+    """Cancel what is open of a ticket. Asking twice changes nothing; a finished ticket is a `Conflict`."""
+    if ticket.status == TicketStatus.DONE:
+        raise Conflict(f"ticket {ticket.id} is done, so it cannot be cancelled")
+    for task in await task_rows.of_ticket(session, ticket.id):
+        if task.status in OPEN:
+            await tasks.cancel_task(session, bus, task, now=now)
+
+
+async def _project(session: AsyncSession, user: User, wanted: TicketIn, *, now: datetime) -> Project:
+    if wanted.project_id is not None:
+        return await projects.get_visible(session, wanted.project_id, user=user)
+    repository_of = ProjectIn(github_owner=wanted.github_owner, github_repo=wanted.github_repo)
+    return await projects.find_or_create(session, user, repository_of, now=now)
+
+
+async def _check_dependencies(session: AsyncSession, project: Project, wanted: Sequence[UUID]) -> None:
+    found = {ticket.id: ticket for ticket in await repository.in_project(session, project.id, set(wanted))}
+    for ticket_id in wanted:
+        if ticket_id not in found:
+            raise Invalid(f"depends_on: there is no ticket {ticket_id} in this project")
+        if found[ticket_id].status == TicketStatus.CANCELLED:
+            raise Conflict(f"depends_on: ticket {ticket_id} is cancelled and will never be done")

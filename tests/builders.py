@@ -1,0 +1,86 @@
+"""Rows that tests start from."""
+
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.accounts.models import Role, User
+from omoi_os.bus.base import Bus
+from omoi_os.projects.models import Project
+from omoi_os.sandboxes import service as sandboxes
+from omoi_os.sandboxes.lifecycle import Purpose
+from omoi_os.sandboxes.models import Sandbox
+from omoi_os.sandboxes.service import Origin
+from omoi_os.tasks import service as tasks
+from omoi_os.tasks.models import Task
+from omoi_os.tickets.models import Ticket, TicketStatus
+
+PROJECT_SETTINGS: dict[str, Any] = {"max_concurrent_tasks": 5, "budget_usd": None, "egress_allow": [], "acceptance": []}
+
+
+async def a_user(session: AsyncSession, *, role: Role = Role.MEMBER) -> User:
+    user = User(email=f"{uuid4().hex}@example.org", name="A user", role=role)
+    session.add(user)
+    await session.flush()
+    return user
+
+
+async def a_project(session: AsyncSession, owner: User | None = None, **settings: Any) -> Project:
+    owner = owner or await a_user(session)
+    project = Project(
+        name="A project",
+        github_owner="kivo360",
+        github_repo=uuid4().hex,
+        default_branch="main",
+        forge="local",
+        settings=PROJECT_SETTINGS | settings,
+        created_by=owner.id,
+    )
+    session.add(project)
+    await session.flush()
+    return project
+
+
+async def a_ticket(session: AsyncSession, project: Project | None = None, **fields: Any) -> Ticket:
+    project = project or await a_project(session)
+    values: dict[str, Any] = {
+        "title": "Add a page",
+        "description": "A page that says hello.",
+        "priority": "MEDIUM",
+        "ticket_type": "feature",
+        "workflow_mode": "quick",
+        "status": TicketStatus.BACKLOG,
+        "acceptance": [],
+        "project_id": project.id,
+        "created_by": project.created_by,
+    }
+    ticket = Ticket(**values | fields)
+    session.add(ticket)
+    await session.flush()
+    return ticket
+
+
+async def a_task(session: AsyncSession, bus: Bus, ticket: Ticket | None = None, **fields: Any) -> Task:
+    ticket = ticket or await a_ticket(session)
+    values: dict[str, Any] = {
+        "title": ticket.title,
+        "description": ticket.description,
+        "task_type": "implementation",
+        "max_attempts": 3,
+    }
+    return await tasks.create_task(session, bus, ticket=ticket, **values | fields)
+
+
+async def a_work_sandbox(
+    session: AsyncSession, bus: Bus, task: Task | None = None, *, now: datetime
+) -> tuple[Sandbox, str]:
+    """A claimed task's sandbox and its token, as the dispatcher writes them."""
+    task = task or await a_task(session, bus)
+    await tasks.assign(session, bus, task, lease_owner=1, until=now)
+    origin = Origin(provider="local", site="here", model="scripted", budget_usd=None)
+    sandbox, token = await sandboxes.open_sandbox(session, bus, task, purpose=Purpose.WORK, origin=origin, now=now)
+    task.sandbox_id = sandbox.id
+    await session.flush()
+    return sandbox, token

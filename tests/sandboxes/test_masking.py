@@ -1,0 +1,43 @@
+"""Secrets are taken out of whatever is stored."""
+
+import base64
+from urllib.parse import quote
+
+import pytest
+
+from omoi_os.ids import new_token
+from omoi_os.sandboxes.masking import MASK, Masker
+
+SECRET = "correct-horse/battery+staple"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SECRET,
+        f"before {SECRET} after",
+        quote(SECRET, safe=""),
+        SECRET.encode().hex(),
+        *(base64.b64encode(b"x" * offset + SECRET.encode() + b"tail").decode() for offset in range(3)),
+        *(base64.urlsafe_b64encode(b"x" * offset + SECRET.encode()).decode() for offset in range(3)),
+    ],
+)
+def test_a_known_value_is_masked_in_each_of_its_forms(text: str) -> None:
+    masked = Masker([SECRET]).mask_text(text)
+
+    assert MASK in masked
+    assert Masker().mask_text(text) == text
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["sk-ant-api03-abcdefghijklmnop", new_token("sbx"), new_token("omoi"), "ghp_" + "a1" * 18, "AKIA" + "A" * 16],
+)
+def test_well_known_tokens_are_masked_by_their_shape(token: str) -> None:
+    assert Masker().mask({"a": [f"x {token} y"]}) == {"a": [f"x {MASK} y"]}
+
+
+def test_ordinary_text_stays_as_it_is() -> None:
+    text = "The task sbx_1 wrote omoi_os/config.py and sk-learn."
+
+    assert Masker([SECRET, None, "short"]).mask_text(text) == text
