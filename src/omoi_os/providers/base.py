@@ -1,0 +1,111 @@
+"""What every provider of sandboxes does."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import NewType, Protocol
+
+#: A provider's own name for a sandbox; it is stored in the sandbox's row and outlives this process.
+SandboxRef = NewType("SandboxRef", str)
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """The most that one sandbox may use."""
+
+    memory_bytes: int
+    cpus: float
+    pids: int
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSpec:
+    """What to make."""
+
+    #: The sandbox's id: unique, and exclusive at the provider, so that one id is never made twice.
+    id: str
+    #: Which installation it belongs to; `list` finds it by this label.
+    owner: str
+    #: The first process. When it ends, the sandbox ends.
+    argv: Sequence[str]
+    #: The whole environment of the first process and of every `exec`: nothing is added or inherited.
+    env: Mapping[str, str]
+    resources: Resources
+    #: After this long the provider ends it by itself.
+    lifetime: timedelta
+    #: A folder of this machine with the gateway's socket, bound in at `protocol.paths.DOOR`.
+    door: Path | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult:
+    """How a command ended. A non-zero exit is a result, not an error."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+    #: True when more was printed than was kept.
+    truncated: bool = False
+
+
+class EndReason(StrEnum):
+    """Why a sandbox is no longer alive."""
+
+    EXITED = "exited"  #: its first process ended by itself
+    SIGNALLED = "signalled"  #: its first process was killed by a signal
+    OUT_OF_MEMORY = "out_of_memory"  #: the kernel killed it for memory
+    LIFETIME = "lifetime"  #: its lifetime was over
+    DESTROYED = "destroyed"  #: it was asked to go
+    UNKNOWN = "unknown"  #: its keeper died without telling
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxReport:
+    """Alive, or how it ended."""
+
+    alive: bool
+    reason: EndReason | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    memory_bytes: int | None = None
+    pids: int | None = None
+
+
+class SandboxProvider(Protocol):
+    """Makes and holds sandboxes.
+
+    Any method may raise `ProviderUnavailable`; all but `create`, `list` and `destroy` raise `SandboxGone` for a
+    sandbox that no longer exists. A sandbox that has ended still exists, with its files, until it is destroyed.
+    """
+
+    name: str
+    #: What of a sandbox's resources cannot be limited here, as a sentence for a person.
+    limits_warning: str | None
+
+    async def create(self, spec: SandboxSpec) -> SandboxRef:
+        """Make it and start its first process. An id that exists already raises `ProviderError`;
+        a create that fails or is cancelled leaves nothing behind."""
+
+    async def exec(
+        self, ref: SandboxRef, argv: Sequence[str], *, stdin: bytes = b"", cwd: str | None = None, timeout: timedelta
+    ) -> ExecResult:
+        """Run a command to its end. A non-zero exit is a result; `TimeoutError` is raised
+        once the command's whole process tree is dead."""
+
+    async def write_file(self, ref: SandboxRef, path: str, content: bytes) -> None:
+        """Write a file inside, making its parents. The path is absolute and under the home or the workspace."""
+
+    async def read_file(self, ref: SandboxRef, path: str) -> bytes:
+        """Read a file from inside, also after the sandbox ended. Raises `FileNotFoundError`."""
+
+    async def inspect(self, ref: SandboxRef, *, wait: timedelta | None = None) -> SandboxReport:
+        """Alive, or how it ended. With `wait`, answer when it ends, or as alive after that long."""
+
+    def list(self, *, owner: str) -> AsyncIterator[SandboxRef]:
+        """Every sandbox of this owner that was not destroyed, alive or ended."""
+
+    async def destroy(self, ref: SandboxRef) -> None:
+        """End it and remove every trace. Destroying what is already gone succeeds."""

@@ -1,0 +1,107 @@
+"""One sandbox's folder on this machine: what is in it, its lock, its uid, its end."""
+
+import fcntl
+import json
+import os
+import random
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from omoi_os.errors import ProviderError, SandboxGone
+
+#: Uids that no system hands out to people or services.
+UIDS = range(70_000, 80_000)
+
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+
+
+def path_of(root: Path, ref: str) -> Path:
+    """Where a sandbox's files are. A name that could lead elsewhere raises `ProviderError`."""
+    if not _ID.fullmatch(ref):
+        raise ProviderError(f"{ref!r} is not a sandbox's id: at most 63 lower-case letters, digits and dashes.")
+    return root / ref
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[int]:
+    """Hold the folder's lock: while it is being made, and while it is being removed.
+
+    Yields the descriptor; whoever inherits it goes on holding the lock. Raises `SandboxGone`.
+    """
+    fd = _open(folder)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        try:
+            there = folder.stat()
+        except FileNotFoundError:
+            raise SandboxGone(f"Sandbox {folder.name} no longer exists.") from None
+        if there.st_ino != os.fstat(fd).st_ino:
+            raise SandboxGone(f"Sandbox {folder.name} no longer exists.")
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether somebody is making or removing it right now."""
+    fd = _open(folder)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def read_json(folder: Path, name: str) -> dict[str, Any] | None:
+    """One of the folder's own documents, or None if it is not there. Raises `SandboxGone`."""
+    try:
+        document = json.loads((folder / name).read_text())
+    except FileNotFoundError:
+        if not folder.is_dir():
+            raise SandboxGone(f"Sandbox {folder.name} no longer exists.") from None
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def write_json(folder: Path, name: str, document: dict[str, Any]) -> None:
+    """Write one of the folder's own documents, readable for us alone, as a whole or not at all."""
+    new = folder / f"{name}.new"
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        json.dump(document, file)
+    new.replace(folder / name)
+
+
+def claim_uid(root: Path, folder: Path) -> int:
+    """Give the home and the workspace to a uid that no other sandbox here has; removing the folder frees it."""
+    with locked(root):
+        used = {home.stat().st_uid for home in root.glob("*/home")}
+        free = [uid for uid in UIDS if uid not in used]
+        if not free:
+            raise ProviderError(f"All {len(UIDS)} uids for sandboxes are in use; destroy some sandboxes.")
+        # By chance, so that two installations on one machine seldom meet; nothing depends on it.
+        uid = random.choice(free)  # noqa: S311
+        for name in ("workspace", "home"):
+            os.chown(folder / name, uid, uid)
+    return uid
+
+
+def remove(folder: Path) -> None:
+    """Remove the folder, however deep or closed what the agent left in it is."""
+    for command in (["rm", "-rf", "--"], ["chmod", "-R", "u+rwX", "--"], ["rm", "-rf", "--"]):
+        done = subprocess.run([*command, str(folder)], capture_output=True, check=False)
+        if command[0] == "rm" and done.returncode == 0:
+            return
+    raise ProviderError(f"{folder} could not be removed: {done.stderr.decode(errors='replace').strip()[:500]}")
+
+
+def _open(folder: Path) -> int:
+    try:
+        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise SandboxGone(f"Sandbox {folder.name} no longer exists.") from None

@@ -1,0 +1,117 @@
+"""The few kernel calls that Python 3.11 has no function for."""
+
+import ctypes
+import os
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWCGROUP = 0x02000000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+SIGKILL, SIGPIPE, SIGCHLD, SIGXFSZ = 9, 13, 17, 25
+
+_CLONE_PARENT = 0x00008000
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24
+_PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
+_SECCOMP_MODE_FILTER = 2
+_CAPABILITY_VERSION_3 = 0x20080522
+_KEYCTL_JOIN_SESSION_KEYRING = 1
+
+#: clone, keyctl, pidfd_send_signal
+_NUMBERS = {"x86_64": (56, 250, 424), "aarch64": (220, 219, 424)}
+
+# PyDLL keeps the interpreter's lock during a call, so that the child of a raw clone wakes up holding it.
+_libc = ctypes.PyDLL(None, use_errno=True)
+
+
+class _FilterProgram(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def _syscall(index: int, what: str, *arguments: int) -> int:
+    number = _NUMBERS[os.uname().machine][index]
+    return _check(_libc.syscall(ctypes.c_long(number), *(ctypes.c_long(value) for value in arguments)), what)
+
+
+def _prctl(what: str, option: int, *arguments: int) -> int:
+    padded = (*arguments, 0, 0, 0, 0)[:4]
+    return _check(_libc.prctl(ctypes.c_int(option), *(ctypes.c_ulong(value) for value in padded)), what)
+
+
+def clone_as_sibling() -> int:
+    """Fork, but the child's parent is the caller's parent, which may live in another pid namespace."""
+    return _syscall(0, "clone", _CLONE_PARENT | SIGCHLD, 0, 0, 0, 0)
+
+
+def join_new_session_keyring() -> None:
+    """Leave the keys of whoever started this process behind."""
+    _syscall(1, "keyctl", _KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0)
+
+
+def send_signal(pidfd: int, number: int) -> None:
+    """Signal exactly the process that the descriptor stands for; one that has ended is no error."""
+    try:
+        _syscall(2, "pidfd_send_signal", pidfd, number, 0, 0)
+    except ProcessLookupError:
+        return
+
+
+def join_namespaces(pidfd: int, flags: int) -> None:
+    """Enter these namespaces of the process, all at once: entering its user namespace first would cost the right."""
+    _check(_libc.setns(ctypes.c_int(pidfd), ctypes.c_int(flags)), "setns")
+
+
+def unshare(flags: int) -> None:
+    """Leave these namespaces for new ones."""
+    _check(_libc.unshare(ctypes.c_int(flags)), "unshare")
+
+
+def die_with_parent() -> None:
+    """Be killed when the parent thread ends."""
+    _prctl("PR_SET_PDEATHSIG", _PR_SET_PDEATHSIG, SIGKILL)
+
+
+def hide_memory() -> None:
+    """No core dumps, and no look into this process through /proc or ptrace, until it executes a program."""
+    _prctl("PR_SET_DUMPABLE", _PR_SET_DUMPABLE, 0)
+
+
+def reset_signals() -> None:
+    """Undo what the interpreter ignores by itself; ignored signals would stay so in an executed program."""
+    for number in (SIGPIPE, SIGXFSZ):
+        _libc.signal(ctypes.c_int(number), ctypes.c_void_p(0))
+
+
+def empty_bounding_set() -> None:
+    """Take every capability out of reach for good."""
+    for capability in range(64):
+        try:
+            _prctl("PR_CAPBSET_DROP", _PR_CAPBSET_DROP, capability)
+        except OSError:
+            if capability == 0:
+                raise
+            return
+
+
+def drop_capabilities() -> None:
+    """Give up every capability held now and every way of gaining one by executing a program."""
+    _prctl("PR_CAP_AMBIENT", _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    _check(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
+    _prctl("PR_SET_NO_NEW_PRIVS", _PR_SET_NO_NEW_PRIVS, 1)
+
+
+def install_filter(program: bytes) -> None:
+    """Put this process and all its descendants under a seccomp filter."""
+    holder = _FilterProgram(len(program) // 8, program)
+    _prctl("PR_SET_SECCOMP", _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(holder))

@@ -1,0 +1,80 @@
+"""Naming processes so that a reused number is never mistaken, and killing all that one command left."""
+
+# Paths are strings here: pathlib alone would double the supervisor's start.
+# ruff: noqa: PTH116, PTH123, PTH208
+
+import os
+import select
+import time
+
+from omoi_os.providers.local import kernel
+
+
+def identify(pid: int) -> str:
+    """A name for the process that holds across our own restarts and the machine's."""
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        boot = file.read().strip()
+    return f"{pid} {_start_time(pid)} {boot}"
+
+
+def open_process(identity: str) -> int | None:
+    """A descriptor for the process of that name, or None when it has ended."""
+    pid = int(identity.split()[0])
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return None
+    try:
+        if identify(pid) == identity and not has_ended(pidfd):
+            return pidfd
+    except OSError:
+        pass
+    os.close(pidfd)
+    return None
+
+
+def has_ended(pidfd: int, *, wait_ms: int = 0) -> bool:
+    """Whether the process has ended, given that long to do so."""
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(wait_ms))
+
+
+def kill_members(namespace: int, *, seconds: float) -> bool:
+    """Kill every process of a host-name namespace, given as a descriptor; False if some were left after that long.
+
+    Each command has one of its own. Double forks and new sessions do not lead out of it, and the filter refuses
+    to make or enter another.
+    """
+    deadline = time.monotonic() + seconds
+    number = os.fstat(namespace).st_ino
+    while True:
+        killed = [pidfd for entry in os.listdir("/proc") if entry.isdigit() for pidfd in _kill(int(entry), number)]
+        for pidfd in killed:
+            has_ended(pidfd, wait_ms=100)
+            os.close(pidfd)
+        if not killed:
+            return True
+        if time.monotonic() > deadline:
+            return False
+
+
+def _kill(pid: int, namespace: int) -> list[int]:
+    try:
+        pidfd = os.pidfd_open(pid)
+    except OSError:
+        return []
+    try:
+        if os.stat(f"/proc/{pid}/ns/uts").st_ino == namespace:
+            kernel.send_signal(pidfd, kernel.SIGKILL)
+            return [pidfd]
+    except OSError:
+        pass
+    os.close(pidfd)
+    return []
+
+
+def _start_time(pid: int) -> str:
+    with open(f"/proc/{pid}/stat") as file:
+        # The command's name, in brackets, may itself hold spaces and brackets.
+        return file.read().rpartition(")")[2].split()[19]
