@@ -1,0 +1,83 @@
+"""What a sandbox may ask of the API: its own events, blobs, transcript and task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from omoi_os.protocol.events import Event
+from omoi_os.worker import http
+
+#: Longer than the door keeps a caller waiting, so that a restart of the gateway is not an error.
+TIMEOUT_SECONDS = 60.0
+
+
+class Superseded(Exception):
+    """This attempt has ended on the platform's side: nothing more from it counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One sandbox's own part of the API. Every call raises `http.HttpError` or `Superseded`."""
+
+    #: `CALLBACK_URL`: the sandbox's events endpoint.
+    events_url: str
+    token: str
+
+    async def post_batch(self, events: Sequence[bytes]) -> http.Answer:
+        """Post events that are JSON already."""
+        body = b'{"events":[' + b",".join(events) + b"]}"
+        return await self._send("POST", self.events_url + "/batch", body=body, content_type="application/json")
+
+    async def post_event(self, event: Event, *, timeout: float) -> http.Answer:
+        """Post one event, once."""
+        body = json.dumps(event.to_json()).encode()
+        return await self._send("POST", self.events_url, body=body, content_type="application/json", timeout=timeout)
+
+    async def put_blob(self, digest: str, content: Path) -> http.Answer:
+        """Keep a large value, named by its SHA-256."""
+        return await self._send(
+            "PUT", f"{self._sandbox}/blobs/{digest}", body=content, content_type="application/octet-stream"
+        )
+
+    async def put_transcript(self, session_id: str, transcript: Path, *, timeout: float) -> http.Answer:
+        """Keep the agent's session, so that another sandbox can resume it."""
+        return await self._send(
+            "PUT",
+            f"{self._sandbox}/transcript?session_id={quote(session_id, safe='')}",
+            body=transcript,
+            content_type="application/x-ndjson",
+            timeout=timeout,
+        )
+
+    async def get_task(self) -> dict[str, Any]:
+        """The task's own row, for descriptions too long for a variable."""
+        answer = await self._send("GET", f"{self._sandbox}/task")
+        if answer.status != 200:
+            raise http.HttpError(f"GET {self._sandbox}/task answered {answer.status}")
+        return answer.json()
+
+    @property
+    def _sandbox(self) -> str:
+        return self.events_url.removesuffix("/events")
+
+    async def _send(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: bytes | Path = b"",
+        content_type: str | None = None,
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> http.Answer:
+        headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
+        if content_type:
+            headers["Content-Type"] = content_type
+        answer = await http.request(method, url, headers=headers, body=body, timeout=timeout)
+        if answer.status in (401, 409):
+            raise Superseded(f"{method} {url} answered {answer.status}")
+        return answer

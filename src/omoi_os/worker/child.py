@@ -1,0 +1,165 @@
+"""The reporter's end of the agent child: starts it, sends orders, reads what it says within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import math
+import os
+import socket
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from omoi_os.worker.command import agent_argv
+from omoi_os.worker.places import Places
+from omoi_os.worker.processes import MARK_NAME, kill_marked, kill_tree
+
+MAX_LINE_BYTES = 64 * 1024 * 1024
+CHUNK_BYTES = 256 * 1024
+STDERR_BYTES = 16 * 1024
+ENDING_SECONDS = 10.0
+
+#: What the agent may know of the worker's environment. Its token opens nothing but its own door.
+PASSED_ON = (
+    *("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL"),
+    *("SANDBOX_ID", "TASK_ID", "USER_ID", "PROJECT_ID", "GITHUB_REPO_OWNER", "GITHUB_REPO_NAME", "BRANCH_NAME"),
+    *("EXECUTION_MODE", "SPEC_ID", "SPEC_PHASE", "CLAUDE_CODE_MAX_RETRIES"),
+)
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class NotJson(Exception):
+    """A line from the child that cannot be read; the next one may be fine."""
+
+
+def agent_environ(environ: Mapping[str, str], places: Places, *, mark: str) -> dict[str, str]:
+    """The child's whole environment; `mark` is how its descendants are found."""
+    cache = places.home / ".cache"
+    return {name: environ[name] for name in PASSED_ON if name in environ} | {
+        "HOME": str(places.home),
+        "CLAUDE_CONFIG_DIR": str(places.agent_config),
+        "CLAUDE_CODE_TMPDIR": str(cache / "claude"),
+        "XDG_RUNTIME_DIR": str(cache / "run"),
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+        # The CLI refuses some modes to root unless it is told that a sandbox holds it.
+        "IS_SANDBOX": "1",
+        # A git command of the agent that needs a password must fail, not wait for one.
+        "GIT_TERMINAL_PROMPT": "0",
+        MARK_NAME: mark,
+    }
+
+
+class AgentChild:
+    """One agent child. It is hostile: what it says is data, and it may die at any moment."""
+
+    def __init__(self, process: asyncio.subprocess.Process, streams: Streams, *, mark: str) -> None:
+        self._process = process
+        self._mark = mark
+        self._reader, self._writer = streams
+        self._stderr = bytearray()
+        self._reading = asyncio.create_task(self._read_stderr())
+
+    @classmethod
+    async def spawn(cls, environ: Mapping[str, str], places: Places) -> AgentChild:
+        """Start it; it imports the SDK while it waits for `send`."""
+        for folder in ("claude", "run"):
+            (places.home / ".cache" / folder).mkdir(parents=True, exist_ok=True, mode=0o700)
+        mark = os.urandom(8).hex()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *agent_argv(theirs.fileno()),
+                cwd=places.home,
+                env=agent_environ(environ, places, mark=mark),
+                pass_fds=[theirs.fileno()],
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        return cls(process, await asyncio.open_connection(sock=ours), mark=mark)
+
+    @property
+    def pid(self) -> int:
+        """The child's process id."""
+        return self._process.pid
+
+    @property
+    def stderr(self) -> str:
+        """The end of what it and the CLI printed as errors."""
+        return self._stderr.decode(errors="replace").strip()
+
+    async def _read_stderr(self) -> None:
+        stream = self._process.stderr
+        while stream and (chunk := await stream.read(CHUNK_BYTES)):
+            self._stderr += chunk
+            del self._stderr[:-STDERR_BYTES]
+
+    async def send(self, order: Mapping[str, Any]) -> None:
+        """Give an order; a dead child is found out by `messages` and `wait`."""
+        with contextlib.suppress(OSError):
+            self._writer.write(json.dumps(order).encode() + b"\n")
+            await self._writer.drain()
+
+    async def messages(self) -> AsyncIterator[dict[str, Any] | NotJson]:
+        """What it says, line by line, until it hangs up; an unreadable line is given as `NotJson`."""
+        pending = bytearray()
+        skipping = False
+        while chunk := await self._read_chunk():
+            *lines, rest = chunk.split(b"\n")
+            for line in lines:
+                if not skipping:
+                    yield _parse(bytes(pending) + line)
+                skipping = False
+                pending.clear()
+            if not skipping:
+                pending += rest
+            if len(pending) > MAX_LINE_BYTES:
+                pending.clear()
+                skipping = True
+                yield NotJson(f"The agent sent a line of more than {MAX_LINE_BYTES} bytes.")
+
+    async def _read_chunk(self) -> bytes:
+        try:
+            return await self._reader.read(CHUNK_BYTES)
+        except OSError:
+            return b""
+
+    async def wait(self, *, timeout: float = ENDING_SECONDS) -> int | None:
+        """Its exit code (negative: the signal) once it has ended by itself; None when it had to be killed."""
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._process.wait()
+        except TimeoutError:
+            await self.kill()
+            return None
+
+    async def kill(self) -> None:
+        """End it and everything below it."""
+        if self._process.returncode is None:
+            kill_tree(self._process.pid)
+            await self._process.wait()
+        # When it died first, what it started has lost its parent and is known only by the mark.
+        kill_marked(self._mark)
+        self._writer.close()
+        self._reading.cancel()
+
+
+def _parse(line: bytes) -> dict[str, Any] | NotJson:
+    try:
+        value = json.loads(line, parse_constant=lambda _: None)
+        # Twice round: a number such as 1e999 is infinite only after it was read.
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        return NotJson(f"The agent sent a line that is not JSON: {error}")
+    return value if isinstance(value, dict) else NotJson("The agent sent a line that is not a JSON object.")
+
+
+def finite(value: object) -> float | None:
+    """The value as a number that JSON can hold; None when it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return value

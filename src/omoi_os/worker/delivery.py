@@ -1,0 +1,103 @@
+"""Delivery: sends the spool in batches and again until acknowledged; beats the heart beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from omoi_os.protocol.events import Event, EventSource, EventType, blob_digests
+from omoi_os.worker.api import Api
+from omoi_os.worker.http import HttpError
+from omoi_os.worker.spool import Spool
+
+MAX_BATCH_EVENTS = 100
+MAX_BATCH_BYTES = 512 * 1024
+FIRST_WAIT_SECONDS = 0.2
+LONGEST_WAIT_SECONDS = 5.0
+HEARTBEAT_TIMEOUT_SECONDS = 10.0
+
+
+class _Refused(Exception):
+    """The server takes this batch in no case: it is too large or makes no sense to it."""
+
+
+async def deliver(spool: Spool, api: Api, *, blobs: Path) -> NoReturn:
+    """Send what is spooled, for ever, through any outage. Ends only by `Superseded`."""
+    limit = MAX_BATCH_EVENTS
+    wait = FIRST_WAIT_SECONDS
+    while True:
+        await spool.wait_for_events()
+        batch = spool.batch(max_events=limit, max_bytes=MAX_BATCH_BYTES)
+        before = spool.acked
+        try:
+            await spool.sync()
+            spool.acknowledge(await _send(batch, api, blobs=blobs))
+        except _Refused:
+            # Only the refused event itself may shrink, and it is found by halving.
+            if len(batch) > 1:
+                limit = max(1, len(batch) // 2)
+                continue
+            await _send_stub(batch[0], spool=spool, api=api)
+        except (HttpError, OSError):
+            pass
+        if spool.acked > before:
+            limit, wait = min(MAX_BATCH_EVENTS, limit * 2), FIRST_WAIT_SECONDS
+        else:
+            await asyncio.sleep(wait * random.uniform(0.5, 1.0))  # noqa: S311
+            wait = min(LONGEST_WAIT_SECONDS, wait * 2)
+
+
+async def _send(batch: list[Event], api: Api, *, blobs: Path) -> int:
+    """Post one batch, its blobs first; returns the last number that the server has."""
+    for event in batch:
+        await _put_blobs(event, api, blobs=blobs)
+    answer = await api.post_batch([json.dumps(event.to_json()).encode() for event in batch])
+    if answer.status in (400, 413, 422):
+        raise _Refused
+    if answer.status >= 300:
+        raise HttpError(f"the batch was answered with {answer.status}")
+    last_seq = answer.json().get("last_seq")
+    if not isinstance(last_seq, int):
+        raise HttpError("the answer to a batch has no last_seq")
+    return last_seq
+
+
+async def _put_blobs(event: Event, api: Api, *, blobs: Path) -> None:
+    """Put the large values that an event names and that are still here."""
+    for digest in blob_digests(event.event_data):
+        content = blobs / digest
+        if not content.is_file():
+            continue
+        answer = await api.put_blob(digest, content)
+        if answer.status >= 500 or answer.status in (404, 408, 429):
+            raise HttpError(f"the blob was answered with {answer.status}")
+        # Any other refusal is final: the event goes without its blob rather than never.
+        content.unlink(missing_ok=True)
+
+
+async def _send_stub(event: Event, *, spool: Spool, api: Api) -> None:
+    """Send a small event in place of one that the server refuses, so that the others can follow."""
+    data: dict[str, Any] = {"dropped": "The server refused this event.", "size": len(json.dumps(event.event_data))}
+    try:
+        answer = await api.post_batch([json.dumps(replace(event, event_data=data).to_json()).encode()])
+        last_seq = answer.json().get("last_seq") if answer.status < 300 else None
+    except HttpError:
+        return
+    if isinstance(last_seq, int):
+        spool.acknowledge(last_seq)
+
+
+async def beat(api: Api, status: Callable[[], dict[str, Any]], *, every: float) -> NoReturn:
+    """Report that the worker lives, whatever the agent does. Best effort; ends only by `Superseded`."""
+    while True:
+        await asyncio.sleep(every)
+        event = Event(EventType.AGENT_HEARTBEAT, status(), source=EventSource.WORKER)
+        try:
+            await api.post_event(event, timeout=HEARTBEAT_TIMEOUT_SECONDS)
+        except HttpError:
+            continue

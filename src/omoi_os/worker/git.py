@@ -1,0 +1,206 @@
+"""Git: the checkout, the commit, the push, and the branch that keeps unfinished work."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import shutil
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from omoi_os.protocol.assignment import Assignment
+from omoi_os.worker.processes import kill_tree
+
+AUTHOR_NAME = "OmoiOS agent"
+AUTHOR_EMAIL = "agent@omoi.local"
+CLONE_SECONDS = 900.0
+COMMAND_SECONDS = 120.0
+CLONE_TRIES = 5
+PUSH_TRIES = 8
+LONGEST_WAIT_SECONDS = 10.0
+MAX_FILES_LISTED = 500
+
+#: Left behind by tools, wanted by nobody, and not every repository ignores them.
+_EXCLUDED = "\n".join(
+    ["__pycache__/", "*.py[co]", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", "node_modules/", ".venv/", ""]
+)
+_FINAL = ("[rejected]", "[remote rejected]", "error: 40", "not found", "refusing")
+
+
+class GitError(Exception):
+    """A git command failed; the message ends with what git said."""
+
+    def __init__(self, message: str, *, final: bool) -> None:
+        super().__init__(message)
+        #: True when trying again will not help.
+        self.final = final
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The task's checkout. Hooks and personal settings never run in these commands."""
+
+    workspace: Path
+    assignment: Assignment
+    token: str
+    environ: Mapping[str, str]
+
+    @property
+    def wip(self) -> str:
+        """The branch that keeps unfinished work."""
+        return f"wip/{self.assignment.task_id}"
+
+    async def run(self, *arguments: str, cwd: Path | None = None, timeout: float = COMMAND_SECONDS) -> str:
+        """Run one git command and return what it printed; `GitError` when it fails or takes too long."""
+        process = await asyncio.create_subprocess_exec(
+            "git",
+            *arguments,
+            cwd=cwd or self.workspace,
+            env=self._environ(),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            async with asyncio.timeout(timeout):
+                out, err = await process.communicate()
+        except TimeoutError:
+            raise GitError(f"git {arguments[0]} did not end within {timeout:g} s", final=False) from None
+        finally:
+            if process.returncode is None:
+                kill_tree(process.pid)
+                await process.wait()
+        if process.returncode != 0:
+            said = err.decode(errors="replace").strip()[-2000:]
+            final = any(mark in said for mark in _FINAL)
+            raise GitError(f"git {arguments[0]} failed: {said or f'exit code {process.returncode}'}", final=final)
+        return out.decode(errors="replace").strip()
+
+    def _environ(self) -> dict[str, str]:
+        # The token travels in the environment: argv and config files can be read by more processes, for longer.
+        settings = {
+            f"http.{self.assignment.git_url}.extraHeader": f"Authorization: Bearer {self.token}",
+            "http.lowSpeedLimit": "1",
+            "http.lowSpeedTime": "60",
+            "core.hooksPath": os.devnull,
+            "core.fsmonitor": "false",
+            "commit.gpgSign": "false",
+            "gc.auto": "0",
+            "safe.directory": str(self.workspace),
+        }
+        environ = {
+            "PATH": self.environ.get("PATH", os.defpath),
+            "HOME": self.environ.get("HOME", "/"),
+            "LC_ALL": "C",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_COUNT": str(len(settings)),
+        }
+        for number, (key, value) in enumerate(settings.items()):
+            environ |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+        return environ
+
+    async def check_out(self) -> str:
+        """Have the branch in the workspace, with unfinished work of an earlier attempt; returns the branch's commit."""
+        if not await self._is_checked_out():
+            await self._repeat(self._clone, tries=CLONE_TRIES)
+        await self.run("config", "user.name", AUTHOR_NAME)
+        await self.run("config", "user.email", AUTHOR_EMAIL)
+        (self.workspace / ".git" / "info").mkdir(exist_ok=True)
+        (self.workspace / ".git" / "info" / "exclude").write_text(_EXCLUDED)
+        base = await self.run("rev-parse", f"refs/remotes/origin/{self.assignment.branch_name}")
+        await self._continue_unfinished_work()
+        return base
+
+    async def _is_checked_out(self) -> bool:
+        if not (self.workspace / ".git").exists():
+            return False
+        try:
+            await self.run("rev-parse", "--verify", f"refs/remotes/origin/{self.assignment.branch_name}")
+            await self.run("rev-parse", "--verify", "HEAD")
+        except GitError:
+            return False
+        return True
+
+    async def _clone(self) -> None:
+        self._empty_workspace()
+        branch = self.assignment.branch_name
+        await self.run(
+            *("clone", "--quiet", f"--branch={branch}", "--single-branch", "--"),
+            *(self.assignment.git_url, str(self.workspace)),
+            cwd=Path("/"),
+            timeout=CLONE_SECONDS,
+        )
+
+    def _empty_workspace(self) -> None:
+        # The folder itself is a mount point and stays.
+        self.workspace.mkdir(parents=True, exist_ok=True)
+        for entry in self.workspace.iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
+
+    async def _continue_unfinished_work(self) -> None:
+        wip = f"refs/remotes/origin/{self.wip}"
+        if not await self.run("ls-remote", "--heads", "origin", f"refs/heads/{self.wip}"):
+            return
+        await self.run("fetch", "--quiet", "origin", f"+refs/heads/{self.wip}:{wip}", timeout=CLONE_SECONDS)
+        try:
+            await self.run("merge", "--quiet", "--no-edit", wip)
+        except GitError:
+            # It no longer fits the branch: the branch wins, and the old work stays on its own branch.
+            with contextlib.suppress(GitError):
+                await self.run("merge", "--abort")
+
+    async def commit(self, message: str) -> None:
+        """Commit everything that is not committed yet."""
+        # The agent may have been killed in the middle of a git command of its own.
+        (self.workspace / ".git" / "index.lock").unlink(missing_ok=True)
+        await self.run("add", "--all")
+        if await self.run("status", "--porcelain", "--untracked-files=no"):
+            await self.run("commit", "--quiet", "--no-verify", "-m", message)
+
+    async def head(self) -> str:
+        """The commit that is checked out."""
+        return await self.run("rev-parse", "HEAD")
+
+    async def files_changed(self, base: str) -> list[str]:
+        """The paths that differ from a commit, bounded."""
+        listed = await self.run("-c", "core.quotePath=false", "diff", "--name-only", "-z", base, "HEAD")
+        return [name for name in listed.split("\0") if name][:MAX_FILES_LISTED]
+
+    async def push(self) -> None:
+        """Push what is checked out to the task's branch."""
+        await self._repeat(self._push, tries=PUSH_TRIES)
+
+    async def _push(self) -> None:
+        await self.run("push", "--quiet", "origin", f"HEAD:refs/heads/{self.assignment.branch_name}")
+
+    async def save_unfinished_work(self, base: str) -> str | None:
+        """Push what differs from the branch's commit to the work-in-progress branch; returns the commit, if any."""
+        await self.commit(f"Work in progress: {self.assignment.title}\n\nTask: {self.assignment.task_id}\n")
+        head = await self.head()
+        if head == base:
+            return None
+        await self._repeat(self._push_wip, tries=3)
+        return head
+
+    async def _push_wip(self) -> None:
+        await self.run("push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{self.wip}")
+
+    async def _repeat(self, step: Callable[[], Awaitable[None]], *, tries: int) -> None:
+        """Repeat a step that needs the network until it works or cannot."""
+        for number in range(1, tries):
+            try:
+                return await step()
+            except GitError as error:
+                if error.final:
+                    raise
+            wait = min(LONGEST_WAIT_SECONDS, 0.5 * 2**number)
+            await asyncio.sleep(wait * random.uniform(0.5, 1.0))  # noqa: S311
+        return await step()

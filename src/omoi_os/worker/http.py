@@ -1,0 +1,146 @@
+"""A small HTTP/1.1 client over asyncio streams: one request per connection, bounded answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+MAX_ANSWER_BYTES = 8 * 1024 * 1024
+CHUNK_BYTES = 64 * 1024
+
+
+class HttpError(Exception):
+    """The request did not get a whole answer; it may or may not have arrived."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A status and a body."""
+
+    status: int
+    body: bytes
+
+    def json(self) -> dict[str, Any]:
+        """The body as a JSON object; `HttpError` when it is none."""
+        try:
+            value = json.loads(self.body)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise HttpError(f"the answer with status {self.status} is not a JSON object")
+        return value
+
+
+async def request(
+    method: str,
+    url: str,
+    *,
+    headers: Mapping[str, str],
+    body: bytes | Path = b"",
+    timeout: float,
+) -> Answer:
+    """Send a request and read its answer; a `Path` is sent from disk piece by piece."""
+    try:
+        async with asyncio.timeout(timeout):
+            return await _exchange(method, url, headers=headers, body=body)
+    except TimeoutError:
+        raise HttpError(f"{method} {url}: no answer within {timeout:g} s") from None
+    except EOFError:
+        raise HttpError(f"{method} {url}: the connection was closed before the answer was whole") from None
+    except (OSError, ValueError, asyncio.LimitOverrunError) as error:
+        raise HttpError(f"{method} {url}: {error or type(error).__name__}") from error
+
+
+async def _exchange(method: str, url: str, *, headers: Mapping[str, str], body: bytes | Path) -> Answer:
+    parts = urlsplit(url)
+    secure = parts.scheme == "https"
+    reader, writer = await asyncio.open_connection(
+        parts.hostname, parts.port or (443 if secure else 80), ssl=secure or None
+    )
+    try:
+        size = _size(body)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        lines = [f"{method} {target} HTTP/1.1", f"Host: {parts.netloc}", "Connection: close", f"Content-Length: {size}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
+        # A server may answer, and hang up, before it has read the whole body: 413 is told that way.
+        sending = asyncio.ensure_future(_send(writer, body, size=size))
+        try:
+            return await _read_answer(reader)
+        finally:
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+    finally:
+        # Not a plain close: that would first send the rest of a body that nobody wants.
+        writer.transport.abort()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
+def _size(body: bytes | Path) -> int:
+    return len(body) if isinstance(body, bytes) else body.stat().st_size
+
+
+async def _send(writer: asyncio.StreamWriter, body: bytes | Path, *, size: int) -> None:
+    if isinstance(body, bytes):
+        writer.write(body)
+        await writer.drain()
+        return
+    with body.open("rb") as file:
+        while size > 0 and (chunk := file.read(min(CHUNK_BYTES, size))):
+            writer.write(chunk)
+            await writer.drain()
+            size -= len(chunk)
+
+
+async def _read_answer(reader: asyncio.StreamReader) -> Answer:
+    while True:
+        version, _, rest = (await reader.readuntil(b"\r\n")).decode("latin-1").partition(" ")
+        if not version.startswith("HTTP/1."):
+            raise ValueError("the other side does not speak HTTP/1")
+        status = int(rest[:3])
+        headers = await _read_headers(reader)
+        if status >= 200:
+            return Answer(status, await _read_body(reader, headers))
+
+
+async def _read_headers(reader: asyncio.StreamReader) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    while (line := await reader.readuntil(b"\r\n")) != b"\r\n":
+        name, _, value = line.decode("latin-1").partition(":")
+        headers[name.strip().lower()] = value.strip()
+        if len(headers) > 200:
+            raise ValueError("the answer has too many headers")
+    return headers
+
+
+async def _read_body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
+    if headers.get("transfer-encoding", "").lower() == "chunked":
+        return await _read_chunks(reader)
+    if "content-length" in headers:
+        size = int(headers["content-length"])
+        if not 0 <= size <= MAX_ANSWER_BYTES:
+            raise ValueError("the answer is too large")
+        return await reader.readexactly(size)
+    body = bytearray()
+    while chunk := await reader.read(CHUNK_BYTES):
+        body += chunk
+        if len(body) > MAX_ANSWER_BYTES:
+            raise ValueError("the answer is too large")
+    return bytes(body)
+
+
+async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
+    body = bytearray()
+    while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
+        if size < 0 or len(body) + size > MAX_ANSWER_BYTES:
+            raise ValueError("the answer is too large")
+        body += await reader.readexactly(size)
+        await reader.readexactly(2)
+    return bytes(body)

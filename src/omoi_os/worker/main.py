@@ -1,0 +1,112 @@
+"""The reporter: the first process of a work sandbox.
+
+Exit codes: 0 completed, 1 failed, 2 not started, 3 superseded by a later attempt, 143 stopped by SIGTERM.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from typing import Any
+
+from omoi_os.worker import delivery
+from omoi_os.worker.api import Api, Superseded
+from omoi_os.worker.door import open_door
+from omoi_os.worker.environment import BadEnvironment, Environment
+from omoi_os.worker.report import Report
+from omoi_os.worker.run import EXIT_FAILED, EXIT_STOPPED, Run
+from omoi_os.worker.spool import Spool
+
+EXIT_NOT_STARTED = 2
+EXIT_SUPERSEDED = 3
+
+#: How long a worker that was told to go still tries to send its last events.
+DRAIN_SECONDS = 8.0
+
+
+async def run(environment: Environment) -> int:
+    """Open the door, then work, deliver and beat side by side until the last event is acknowledged."""
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    places = environment.places
+    server = await open_door(places.door_socket) if places.door.is_dir() else None
+    with contextlib.closing(Spool(places.spool)) as spool:
+        places.pid_file.write_text(str(os.getpid()))
+        report = Report(spool, blobs=places.blobs)
+        api = Api(environment.events_url, environment.token)
+        attempt = Run(environment, report, api)
+        senders = [
+            asyncio.create_task(delivery.deliver(spool, api, blobs=places.blobs)),
+            asyncio.create_task(delivery.beat(api, report.status, every=environment.assignment.heartbeat_seconds)),
+        ]
+        working = asyncio.create_task(_work_and_drain(attempt, spool, stop))
+        try:
+            await asyncio.wait({working, *senders}, return_when=asyncio.FIRST_COMPLETED)
+            return (working if working.done() else next(task for task in senders if task.done())).result()
+        except Superseded as error:
+            _say(f"Another attempt took over: {error}.")
+            await attempt.abandon()
+            return EXIT_SUPERSEDED
+        finally:
+            await _cancel(working, *senders)
+            if server:
+                server.close()
+
+
+async def _work_and_drain(attempt: Run, spool: Spool, stop: asyncio.Event) -> int:
+    code = await _work(attempt, stop)
+    draining = asyncio.create_task(spool.wait_until_empty())
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({draining, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({draining}, timeout=DRAIN_SECONDS)
+    finally:
+        await _cancel(draining, stopping)
+    return code
+
+
+async def _work(attempt: Run, stop: asyncio.Event) -> int:
+    """Run the attempt to its last event, or until SIGTERM and then to a last event of its own."""
+    working = asyncio.create_task(attempt.work())
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            await asyncio.wait({working}, timeout=await attempt.stop())
+        if working.done():
+            return working.result()
+        await _cancel(working)
+        await attempt.shut_down()
+        return EXIT_STOPPED
+    except Superseded:
+        raise
+    except Exception as error:  # noqa: BLE001
+        # The worker's main: an error of its own must still become the attempt's last event.
+        _say(f"The worker failed: {type(error).__name__}: {error}")
+        await attempt.fail_unexpectedly(error)
+        return EXIT_FAILED
+    finally:
+        await _cancel(working, stopping)
+
+
+async def _cancel(*tasks: asyncio.Task[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def main() -> None:
+    """Run the worker with this process's environment."""
+    try:
+        environment = Environment.read(os.environ)
+    except BadEnvironment as error:
+        _say(str(error))
+        sys.exit(EXIT_NOT_STARTED)
+    sys.exit(asyncio.run(run(environment)))

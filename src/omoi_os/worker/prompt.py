@@ -1,0 +1,31 @@
+"""The prompt: what the agent is told, from the assignment."""
+
+from __future__ import annotations
+
+from omoi_os.protocol.assignment import Assignment, ExecutionMode
+
+
+def prompt(assignment: Assignment) -> str:
+    """The task itself. The assignment must have its description by now."""
+    parts = [f"# {assignment.title}", assignment.description or ""]
+    if assignment.acceptance:
+        commands = "\n".join(f"- `{command}`" for command in assignment.acceptance)
+        parts.append(f"The work is accepted when each of these commands exits with 0:\n{commands}")
+    if assignment.feedback:
+        parts.append(f"The previous attempt was not accepted: {assignment.feedback}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def guidance(assignment: Assignment) -> str:
+    """What is added to the system prompt: how work is handed in here."""
+    parts = [
+        f"You work alone in a sandbox, on the git branch {assignment.branch_name}; nobody can answer questions.",
+        "If the repository has a CLAUDE.md or an AGENTS.md, read it first.",
+    ]
+    if assignment.mode == ExecutionMode.IMPLEMENTATION:
+        parts.append("Do not push: when you are done, whatever you changed is committed and pushed for you.")
+    else:
+        parts.append("Change no files: what is wanted is your report, as your last message.")
+    if assignment.acceptance:
+        parts.append("The acceptance commands in the task must pass: run them before you finish.")
+    return "\n".join(parts)

@@ -1,0 +1,193 @@
+"""Translate: the SDK's messages become events. Runs in the agent child; reads nothing but its arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+from claude_agent_sdk import (
+    AssistantMessage,
+    Message,
+    RateLimitEvent,
+    SystemMessage,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
+
+from omoi_os.protocol.events import Event, EventType
+from omoi_os.worker.bounds import PREVIEW_BYTES, cut_text
+from omoi_os.worker.diffs import Diff, diff_patch, diff_texts
+
+#: The sub-agent tool has one name on the wire and another in the list of tools.
+SUBAGENT_TOOLS = ("Agent", "Task")
+
+#: What is worth keeping of the CLI's first message.
+_INIT_FIELDS = ("session_id", "cwd", "model", "permissionMode", "tools", "agents", "skills", "claude_code_version")
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What has to be remembered from one message to the next."""
+
+    workspace: str
+    turn: int = 0
+    session_id: str | None = None
+    last_message_id: str | None = None
+    #: Tools that run now: their name, and when they were started, in seconds.
+    tools: dict[str, tuple[str, float]] = field(default_factory=dict)
+
+
+def translate(message: Message, conversation: Conversation, *, now: float) -> list[Event]:
+    """The events of one message; `now` is a clock that only goes forward. Results are not translated here."""
+    if isinstance(message, AssistantMessage):
+        events = _assistant(message, conversation, now=now)
+    elif isinstance(message, UserMessage):
+        events = _user(message, conversation, now=now)
+    elif isinstance(message, SystemMessage):
+        events = _system(message, conversation)
+    elif isinstance(message, RateLimitEvent):
+        info = message.rate_limit_info
+        limited = {"status": info.status, "resets_at": info.resets_at, "rate_limit_type": info.rate_limit_type}
+        events = [Event(EventType.AGENT_RATE_LIMITED, limited)] if info.status != "allowed" else []
+    else:
+        events = []
+    for event in events:
+        event.event_data.setdefault("turn", conversation.turn)
+    return events
+
+
+def _system(message: SystemMessage, conversation: Conversation) -> list[Event]:
+    data = message.data
+    if message.subtype == "init":
+        session_id = data.get("session_id")
+        conversation.session_id = session_id if isinstance(session_id, str) else conversation.session_id
+        kept = {name: data[name] for name in _INIT_FIELDS if name in data}
+        return [Event(EventType.AGENT_SYSTEM_MESSAGE, {"subtype": "init", **kept})]
+    if message.subtype == "api_retry":
+        names = ("attempt", "max_retries", "retry_delay_ms", "error_status", "error")
+        return [Event(EventType.AGENT_RATE_LIMITED, {name: data[name] for name in names if name in data})]
+    if message.subtype in ("status", "thinking_tokens", "task_progress"):
+        return []
+    rest = {name: value for name, value in data.items() if name not in ("type", "subtype", "uuid", "session_id")}
+    return [Event(EventType.AGENT_SYSTEM_MESSAGE, {"subtype": message.subtype, **rest})]
+
+
+def _assistant(message: AssistantMessage, conversation: Conversation, *, now: float) -> list[Event]:
+    events: list[Event] = []
+    parent = _parent(message.parent_tool_use_id)
+    # The CLI sends each block of a reply as a message of its own, all with the reply's id.
+    if message.message_id is None or message.message_id != conversation.last_message_id:
+        conversation.last_message_id = message.message_id
+        if message.parent_tool_use_id is None:
+            conversation.turn += 1
+        about = {"message_id": message.message_id, "model": message.model, "error": message.error}
+        events.append(Event(EventType.AGENT_ASSISTANT_MESSAGE, {**about, **parent}))
+    for block in message.content:
+        if isinstance(block, TextBlock):
+            events.append(Event(EventType.AGENT_MESSAGE, {"text": block.text, **parent}))
+        elif isinstance(block, ThinkingBlock) and block.thinking:
+            events.append(Event(EventType.AGENT_THINKING, {"text": block.thinking, **parent}))
+        elif isinstance(block, ToolUseBlock):
+            conversation.tools[block.id] = (block.name, now)
+            events += _tool_use(block, parent)
+    return events
+
+
+def _tool_use(block: ToolUseBlock, parent: dict[str, str]) -> list[Event]:
+    named = {"tool": block.name, "tool_use_id": block.id, "input": block.input, **parent}
+    events = [Event(EventType.AGENT_TOOL_USE, named)]
+    if block.name in SUBAGENT_TOOLS:
+        names = ("subagent_type", "description", "prompt")
+        about = {name: block.input.get(name) for name in names}
+        events.append(Event(EventType.AGENT_SUBAGENT_INVOKED, {"tool_use_id": block.id, **about}))
+    elif block.name == "Skill":
+        about = {"skill": block.input.get("skill") or block.input.get("command"), "args": block.input.get("args")}
+        events.append(Event(EventType.AGENT_SKILL_INVOKED, {"tool_use_id": block.id, **about}))
+    return events
+
+
+def _user(message: UserMessage, conversation: Conversation, *, now: float) -> list[Event]:
+    if isinstance(message.content, str):
+        return []
+    events: list[Event] = []
+    parent = _parent(message.parent_tool_use_id)
+    for block in message.content:
+        if isinstance(block, ToolResultBlock):
+            events += _tool_result(block, message.tool_use_result, conversation, parent=parent, now=now)
+    return events
+
+
+def _tool_result(
+    block: ToolResultBlock, structured: Any, conversation: Conversation, *, parent: dict[str, str], now: float
+) -> list[Event]:
+    tool, started = conversation.tools.pop(block.tool_use_id, ("unknown", now))
+    output = _text(block.content)
+    failed = bool(block.is_error)
+    named = {"tool": tool, "tool_use_id": block.tool_use_id, "is_error": failed, **parent}
+    took = {"duration_ms": round((now - started) * 1000)}
+    events = [
+        Event(EventType.AGENT_TOOL_COMPLETED, {**named, "output": output, **took}),
+        # The output stands in the event before; here is what the model was told, in short.
+        Event(EventType.AGENT_USER_TOOL_RESULT, {**named, "content": cut_text(output, 512), "size": len(output)}),
+    ]
+    if not failed and tool in ("Write", "Edit") and isinstance(structured, dict):
+        events += _file_edited(structured, conversation.workspace, tool_use_id=block.tool_use_id)
+    if tool in SUBAGENT_TOOLS:
+        about = {"tool_use_id": block.tool_use_id, "is_error": failed, "output": output, **took}
+        events.append(Event(EventType.AGENT_SUBAGENT_COMPLETED, about))
+    return events
+
+
+def _file_edited(structured: dict[str, Any], workspace: str, *, tool_use_id: str) -> list[Event]:
+    path = structured.get("filePath")
+    if not isinstance(path, str):
+        return []
+    name = _relative(path, workspace)
+    created = structured.get("type") == "create"
+    diff = _diff(name, structured, created=created)
+    data = {
+        "file_path": name,
+        "change_type": "created" if created else "modified",
+        "lines_added": diff.lines_added,
+        "lines_removed": diff.lines_removed,
+        "diff_preview": cut_text(diff.text, PREVIEW_BYTES),
+        "full_diff": diff.text,
+        "diff_size": len(diff.text.encode("utf-8", "replace")),
+        "tool_use_id": tool_use_id,
+    }
+    return [Event(EventType.AGENT_FILE_EDITED, data)]
+
+
+def _diff(name: str, structured: dict[str, Any], *, created: bool) -> Diff:
+    original = structured.get("originalFile")
+    if isinstance(structured.get("content"), str) and (created or isinstance(original, str)):
+        return diff_texts(name, None if created else original, structured["content"])
+    old, new = structured.get("oldString"), structured.get("newString")
+    if isinstance(original, str) and isinstance(old, str) and isinstance(new, str) and old in original:
+        count = -1 if structured.get("replaceAll") else 1
+        return diff_texts(name, original, original.replace(old, new, count) if old else new + original)
+    patch = structured.get("structuredPatch")
+    return diff_patch(name, [hunk for hunk in patch if isinstance(hunk, dict)] if isinstance(patch, list) else [])
+
+
+def _relative(path: str, workspace: str) -> str:
+    """Relative to the workspace if it is inside, else without the leading slash."""
+    try:
+        return str(PurePosixPath(path).relative_to(workspace))
+    except ValueError:
+        return path.lstrip("/")
+
+
+def _text(content: str | list[dict[str, Any]] | None) -> str:
+    if not isinstance(content, list):
+        return content or ""
+    parts = [str(item.get("text", "")) if item.get("type") == "text" else f"[{item.get('type')}]" for item in content]
+    return "\n".join(parts)
+
+
+def _parent(tool_use_id: str | None) -> dict[str, str]:
+    return {"parent_tool_use_id": tool_use_id} if tool_use_id else {}

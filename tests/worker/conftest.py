@@ -1,0 +1,133 @@
+"""Fixtures: a platform, a repository on it and a real worker that talks to both."""
+
+import asyncio
+import shutil
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from omoi_os.protocol.assignment import Assignment
+from omoi_os.protocol.paths import DOOR_PORT
+from omoi_os.worker.command import worker_argv
+
+from .platform import API, SANDBOX_ID, TOKEN, Platform
+
+BRANCH = "feature/calculate-binomial-coefficient"
+TASK_ID = "0190b2c4-0000-7000-8000-00000a1b2c3d"
+
+#: Runs a command in a network namespace of its own.
+ALONE = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up; exec "$@"', "sh"]
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git in a folder and return what it prints."""
+    command = ["git", "-c", "safe.directory=*", "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    """A short folder: the CLI keeps unix sockets below its home."""
+    folder = Path(tempfile.mkdtemp(prefix="ow-", dir="/tmp"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+async def platform(root: Path) -> AsyncIterator[Platform]:
+    platform = Platform(root)
+    await platform.start()
+    yield platform
+    await platform.stop()
+
+
+@pytest.fixture
+def repository(platform: Platform, root: Path) -> Path:
+    """A bare repository with one commit on `main` and on the task's branch."""
+    bare = platform.repositories / "demo.git"
+    bare.mkdir(parents=True)
+    git(bare, "init", "--quiet", "--bare", "--initial-branch=main")
+    seed = root / "seed"
+    git(root, "clone", "--quiet", str(bare), str(seed))
+    (seed / "README.md").write_text("# Demo\n")
+    git(seed, "add", "-A")
+    git(seed, "commit", "--quiet", "-m", "First")
+    git(seed, "push", "--quiet", "origin", "HEAD:refs/heads/main", f"HEAD:refs/heads/{BRANCH}")
+    return bare
+
+
+@dataclass
+class Worker:
+    """A worker's places, and its process once it is started."""
+
+    platform: Platform
+    root: Path
+    assignment: Assignment
+    process: asyncio.subprocess.Process | None = None
+    #: With no network but loopback, so that the door is the only way out.
+    behind_door: bool = False
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def workspace(self) -> Path:
+        return self.root / "workspace"
+
+    async def start(self, **changes: object) -> asyncio.subprocess.Process:
+        """Start the reporter as the provider would, with the contract's environment and no other."""
+        assignment = replace(self.assignment, **changes)  # type: ignore[arg-type]
+        self.home.mkdir(exist_ok=True)
+        self.workspace.mkdir(exist_ok=True)
+        url = f"http://127.0.0.1:{DOOR_PORT}" if self.behind_door else self.platform.url
+        argv = [*ALONE, *worker_argv()] if self.behind_door else worker_argv()
+        environ = {
+            "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
+            "HOME": str(self.home),
+            "OMOI_WORKSPACE": str(self.workspace),
+            "OMOI_DOOR": str(self.root / "door"),
+            "SANDBOX_ID": SANDBOX_ID,
+            "TASK_DATA_BASE64": assignment.encode(),
+            "USER_ID": "user-1",
+            "CALLBACK_URL": f"{url}{API}/events",
+            "ANTHROPIC_BASE_URL": url,
+            "ANTHROPIC_AUTH_TOKEN": TOKEN,
+            "CLAUDE_CODE_MAX_RETRIES": "2",
+        }
+        self.process = await asyncio.create_subprocess_exec(*argv, env=environ, cwd="/", stderr=asyncio.subprocess.PIPE)
+        return self.process
+
+    async def end(self) -> tuple[int, str]:
+        """Wait for its end; its exit code and what it printed."""
+        assert self.process
+        assert self.process.stderr
+        async with asyncio.timeout(90):
+            said = (await self.process.stderr.read()).decode()
+            return await self.process.wait(), said
+
+
+@pytest.fixture
+async def worker(platform: Platform, repository: Path, root: Path) -> AsyncIterator[Worker]:
+    assignment = Assignment(
+        sandbox_id=SANDBOX_ID,
+        task_id=TASK_ID,
+        attempt=1,
+        title="Calculate binomial coefficient",
+        description="Compute C(50,25) with Python.",
+        branch_name=BRANCH,
+        default_branch="main",
+        git_url=f"{platform.url}/git/{repository.name}",
+        acceptance=("python3 binomial.py",),
+        model="claude-sonnet-4-5",
+        max_turns=20,
+    )
+    worker = Worker(platform, root, assignment)
+    yield worker
+    if worker.process and worker.process.returncode is None:
+        worker.process.kill()
+        await worker.process.wait()

@@ -1,0 +1,234 @@
+"""A small platform for a worker to talk to: its API, a real git server and a model that plays fixed steps."""
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+SANDBOX_ID = "omoios-0a1b2c3d-4e5f60"
+TOKEN = "sbx_token-of-the-test"
+API = f"/api/v1/sandboxes/{SANDBOX_ID}"
+
+Step = dict[str, Any]
+
+WRITTEN = "def binomial(n, k):\n    return 0\n\n\nprint(binomial(50, 25))\n"
+WRITE: Step = {"tool": "Write", "input": {"file_path": "binomial.py", "content": WRITTEN}}
+EDIT: Step = {
+    "tool": "Edit",
+    "input": {
+        "file_path": "binomial.py",
+        "old_string": "def binomial(n, k):\n    return 0",
+        "new_string": "import math\n\n\ndef binomial(n, k):\n    return math.comb(n, k)",
+    },
+}
+BASH: Step = {"tool": "Bash", "input": {"command": "python3 binomial.py"}}
+BINOMIAL: list[Step] = [WRITE, EDIT, BASH, {"text": "C(50,25) = {output}"}]
+#: Blocks until it is killed: Bash refuses a plain sleep.
+HANG: Step = {"tool": "Bash", "input": {"command": "python3 -c 'import time; time.sleep(60)'"}}
+
+
+class Platform:
+    """What a worker sees of the world, with switches for what may go wrong."""
+
+    def __init__(self, root: Path) -> None:
+        self.repositories = root / "repos"
+        self.steps: list[Step] = BINOMIAL
+        self.task: dict[str, Any] = {}
+        #: While this is clear, the task's row is not given out.
+        self.task_ready = asyncio.Event()
+        self.task_ready.set()
+        self.events: list[dict[str, Any]] = []
+        self.heartbeats: list[dict[str, Any]] = []
+        self.blobs: dict[str, bytes] = {}
+        self.transcripts: dict[str, bytes] = {}
+        self.model_calls = 0
+        #: Answer every batch with this status instead.
+        self.batch_status: int | None = None
+        #: The largest batch body that is taken.
+        self.max_batch_bytes = 1 << 30
+        self.refused = 0
+        self._changed = asyncio.Condition()
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+        #: Listen here too: the gateway's socket in the door's folder.
+        self.socket: Path | None = None
+
+    async def start(self) -> None:
+        """Listen, on the same port as before if there was one."""
+        app = web.Application(client_max_size=1 << 28)
+        app.router.add_post(f"{API}/events", self._post_event)
+        app.router.add_post(f"{API}/events/batch", self._post_batch)
+        app.router.add_put(API + "/blobs/{digest}", self._put_blob)
+        app.router.add_put(f"{API}/transcript", self._put_transcript)
+        app.router.add_get(f"{API}/task", self._get_task)
+        app.router.add_post("/v1/messages", self._model)
+        app.router.add_route("*", "/git/{path:.*}", self._git)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+        if self.socket:
+            await web.UnixSite(self._runner, str(self.socket)).start()
+
+    async def stop(self) -> None:
+        """Stop listening and cut every connection."""
+        if self._runner:
+            await self._runner.cleanup()
+            self._runner = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def wait_for(self, reached: Callable[[], bool], *, seconds: float = 60) -> None:
+        """Return when something that was posted makes it true."""
+        async with asyncio.timeout(seconds), self._changed:
+            await self._changed.wait_for(reached)
+
+    async def wait_for_event(self, event_type: str) -> dict[str, Any]:
+        """The first event of a type, once it is here."""
+        await self.wait_for(lambda: bool(self.of_type(event_type)))
+        return self.of_type(event_type)[0]
+
+    def of_type(self, event_type: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["event_type"] == event_type]
+
+    async def _notify(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    def _check(self, request: web.Request) -> None:
+        if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+            raise web.HTTPUnauthorized
+
+    async def _post_event(self, request: web.Request) -> web.Response:
+        self._check(request)
+        event = await request.json()
+        assert "seq" not in event
+        self.heartbeats.append(event)
+        await self._notify()
+        return web.json_response({"status": "received"})
+
+    async def _post_batch(self, request: web.Request) -> web.Response:
+        self._check(request)
+        body = await request.read()
+        if self.batch_status or len(body) > self.max_batch_bytes:
+            self.refused += 1
+            await self._notify()
+            return web.json_response({}, status=self.batch_status or 413)
+        duplicates = 0
+        for event in json.loads(body)["events"]:
+            if event["seq"] <= len(self.events):
+                assert event == self.events[event["seq"] - 1], "a resent event differs"
+                duplicates += 1
+            elif event["seq"] == len(self.events) + 1:
+                assert all(value in self.blobs for key, value in event["event_data"].items() if key.endswith("_blob"))
+                self.events.append(event)
+        await self._notify()
+        answer = {"accepted": 0, "duplicates": duplicates, "rejected": [], "last_seq": len(self.events)}
+        return web.json_response(answer)
+
+    async def _put_blob(self, request: web.Request) -> web.Response:
+        self._check(request)
+        content = await request.read()
+        assert hashlib.sha256(content).hexdigest() == request.match_info["digest"]
+        self.blobs[request.match_info["digest"]] = content
+        return web.json_response({})
+
+    async def _put_transcript(self, request: web.Request) -> web.Response:
+        self._check(request)
+        assert request.content_type == "application/x-ndjson"
+        self.transcripts[request.query["session_id"]] = await request.read()
+        return web.json_response({})
+
+    async def _get_task(self, request: web.Request) -> web.Response:
+        self._check(request)
+        await self.task_ready.wait()
+        return web.json_response(self.task)
+
+    async def _model(self, request: web.Request) -> web.StreamResponse:
+        self._check(request)
+        self.model_calls += 1
+        body = await request.json()
+        results = [block for message in body["messages"] for block in _blocks(message) if _is_result(block)]
+        step = self.steps[min(len(results), len(self.steps) - 1)]
+        if not any(tool["name"] == "Agent" for tool in body["tools"]):
+            # Only the main conversation may start sub-agents.
+            step = {"text": "the sub-agent's answer"}
+        if "status" in step:
+            error = {"type": "error", "error": {"type": "invalid_request_error", "message": step["message"]}}
+            return web.json_response(error, status=step["status"])
+        output = _result_text(results[-1]) if results else ""
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for event in _reply(step, number=len(results), output=output, model=body["model"]):
+            await response.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+        return response
+
+    async def _git(self, request: web.Request) -> web.Response:
+        self._check(request)
+        environ = {
+            "PATH": os.environ["PATH"],
+            "GIT_PROJECT_ROOT": str(self.repositories),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "REMOTE_USER": "worker",
+            "PATH_INFO": "/" + request.match_info["path"],
+            "REQUEST_METHOD": request.method,
+            "QUERY_STRING": request.query_string,
+            "CONTENT_TYPE": request.headers.get("Content-Type", ""),
+            "HTTP_GIT_PROTOCOL": request.headers.get("Git-Protocol", ""),
+        }
+        process = await asyncio.create_subprocess_exec(
+            "git", "http-backend", env=environ, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        )
+        out, _ = await process.communicate(await request.read())
+        head, _, body = out.partition(b"\r\n\r\n")
+        headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+        status = int(headers.pop("Status", "200").split()[0])
+        return web.Response(status=status, headers=headers, body=body)
+
+
+def _blocks(message: dict[str, Any]) -> list[Any]:
+    return message["content"] if isinstance(message["content"], list) else []
+
+
+def _is_result(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_result"
+
+
+def _result_text(block: dict[str, Any]) -> str:
+    content = block.get("content")
+    text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content or [])
+    return re.sub(r"<system-reminder>.*?</system-reminder>", "", text, flags=re.DOTALL).strip()
+
+
+def _reply(step: dict[str, Any], *, number: int, output: str, model: str) -> list[dict[str, Any]]:
+    usage = {"input_tokens": 100, "output_tokens": 1}
+    message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": model, "content": []}
+    if "tool" in step:
+        block = {"type": "tool_use", "id": f"toolu_{number}", "name": step["tool"], "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(step["input"])}
+        stop = "tool_use"
+    else:
+        block = {"type": "text", "text": ""}
+        delta = {"type": "text_delta", "text": step["text"].replace("{output}", output)}
+        stop = "end_turn"
+    return [
+        {"type": "message_start", "message": {**message, "stop_reason": None, "stop_sequence": None, "usage": usage}},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": stop},
+            "usage": {"output_tokens": 20},
+        },
+        {"type": "message_stop"},
+    ]

@@ -1,0 +1,127 @@
+"""Delivery against a real server that misbehaves."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from omoi_os.protocol.events import Event
+from omoi_os.worker import delivery
+from omoi_os.worker.api import Api, Superseded
+from omoi_os.worker.bounds import bounded
+from omoi_os.worker.spool import Spool
+
+from .platform import API, TOKEN, Platform
+
+
+def api_of(platform: Platform, token: str = TOKEN) -> Api:
+    return Api(f"{platform.url}{API}/events", token)
+
+
+@pytest.fixture
+async def spool(root: Path, platform: Platform) -> AsyncIterator[Spool]:
+    """A spool that is being delivered to the platform."""
+    spool = Spool(root / "spool")
+    task = asyncio.create_task(delivery.deliver(spool, api_of(platform), blobs=root / "blobs"))
+    yield spool
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    spool.close()
+
+
+def texts(platform: Platform) -> list[str]:
+    return [event["event_data"].get("text", "-") for event in platform.events]
+
+
+async def test_events_arrive_in_order_and_are_forgotten(spool: Spool, platform: Platform) -> None:
+    for number in range(250):
+        spool.append(Event("agent.message", {"text": str(number)}))
+    await asyncio.wait_for(spool.wait_until_empty(), 30)
+
+    assert texts(platform) == [str(number) for number in range(250)]
+
+
+async def test_a_server_that_is_away_is_waited_for(spool: Spool, platform: Platform) -> None:
+    await platform.stop()
+    spool.append(Event("agent.message", {"text": "a"}))
+    await platform.start()
+    await asyncio.wait_for(spool.wait_until_empty(), 30)
+    assert texts(platform) == ["a"]
+
+
+async def test_a_server_that_forgot_gets_everything_again(spool: Spool, platform: Platform) -> None:
+    spool.append(Event("agent.message", {"text": "a"}))
+    await asyncio.wait_for(spool.wait_until_empty(), 30)
+    platform.events.clear()
+    spool.append(Event("agent.message", {"text": "b"}))
+    await platform.wait_for(lambda: len(platform.events) == 2)
+
+    assert texts(platform) == ["a", "b"]
+
+
+async def test_a_batch_that_is_too_large_is_halved_until_it_fits(spool: Spool, platform: Platform) -> None:
+    platform.max_batch_bytes = 3000
+    for number in range(16):
+        spool.append(Event("agent.message", {"text": f"{number:0500}"}))
+    await asyncio.wait_for(spool.wait_until_empty(), 30)
+
+    assert [int(text) for text in texts(platform)] == list(range(16))
+    assert platform.refused > 0
+
+
+async def test_an_event_that_is_never_taken_becomes_a_stub_and_the_rest_follows(
+    spool: Spool, platform: Platform
+) -> None:
+    platform.max_batch_bytes = 3000
+    for text in ("a", "x" * 5000, "b"):
+        spool.append(Event("agent.message", {"text": text}))
+    await asyncio.wait_for(spool.wait_until_empty(), 30)
+
+    assert texts(platform) == ["a", "-", "b"]
+    assert platform.events[1]["event_data"]["size"] > 5000
+
+
+async def test_a_blob_is_there_before_the_event_that_names_it(spool: Spool, platform: Platform, root: Path) -> None:
+    spool.append(Event("agent.tool_completed", bounded({"output": "x" * 100_000}, blobs=root / "blobs")))
+    await asyncio.wait_for(spool.wait_until_empty(), 30)
+
+    data = platform.events[0]["event_data"]
+    assert platform.blobs[data["output_blob"]] == b"x" * 100_000
+    assert (data["output_size"], data["output_truncated"], len(data["output"])) == (100_000, True, 16_384)
+    assert list((root / "blobs").iterdir()) == []
+
+
+@pytest.mark.parametrize("status", [401, 409])
+async def test_delivery_ends_when_another_attempt_took_over(root: Path, platform: Platform, status: int) -> None:
+    platform.batch_status = status
+    spool = Spool(root / "spool")
+    spool.append(Event("agent.message", {"text": "a"}))
+
+    with pytest.raises(Superseded, match=str(status)):
+        await asyncio.wait_for(delivery.deliver(spool, api_of(platform), blobs=root), 30)
+    spool.close()
+
+
+async def test_heartbeats_go_on_through_an_outage(platform: Platform) -> None:
+    beats = 0
+
+    def status() -> dict[str, int]:
+        nonlocal beats
+        beats += 1
+        return {"beat": beats}
+
+    await platform.stop()
+    task = asyncio.create_task(delivery.beat(api_of(platform), status, every=0.01))
+    await platform.start()
+    await platform.wait_for(lambda: len(platform.heartbeats) >= 2)
+    task.cancel()
+
+    first = platform.heartbeats[0]
+    assert (first["event_type"], first["source"]) == ("agent.heartbeat", "worker")
+    assert "seq" not in first
+
+
+async def test_a_heartbeat_with_a_dead_token_ends_the_worker(platform: Platform) -> None:
+    with pytest.raises(Superseded):
+        await asyncio.wait_for(delivery.beat(api_of(platform, "sbx_old"), dict, every=0.01), 30)

@@ -1,0 +1,113 @@
+"""A hostile child: whatever it says, the worker goes on."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omoi_os.worker.child import MAX_LINE_BYTES, AgentChild, NotJson
+from omoi_os.worker.report import MAX_UNREADABLE, Report
+from omoi_os.worker.spool import Spool
+
+
+@pytest.fixture
+async def spool(root: Path) -> AsyncIterator[Spool]:
+    spool = Spool(root / "spool")
+    yield spool
+    spool.close()
+
+
+@pytest.fixture
+def report(spool: Spool, root: Path) -> Report:
+    return Report(spool, blobs=root / "blobs")
+
+
+async def say(script: str) -> list[dict[str, Any] | NotJson]:
+    """What is read from a child that runs this Python with `s`, its socket."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = await asyncio.create_subprocess_exec(
+            *(
+                sys.executable,
+                "-I",
+                "-S",
+                "-c",
+                f"import socket; s = socket.socket(fileno={theirs.fileno()}); {script}",
+            ),
+            pass_fds=[theirs.fileno()],
+            stderr=asyncio.subprocess.PIPE,
+        )
+    child = AgentChild(process, await asyncio.open_connection(sock=ours), mark="none")
+    async with asyncio.timeout(60):
+        messages = [message async for message in child.messages()]
+        await child.wait()
+    await child.kill()
+    return messages
+
+
+def types(spool: Spool) -> list[str]:
+    return [event.event_type for event in spool.batch(max_events=1000, max_bytes=1 << 30)]
+
+
+async def test_lines_are_read_however_they_are_cut() -> None:
+    script = (
+        """d = b'{"n": 1}\\n{"text": "' + b'x' * 600000 + b'"}\\n{"n": 3}\\n'; s.sendall(d[:3]); s.sendall(d[3:])"""
+    )
+
+    assert await say(script) == [{"n": 1}, {"text": "x" * 600_000}, {"n": 3}]
+
+
+async def test_a_line_without_end_is_skipped_and_the_next_one_is_read() -> None:
+    script = f"[s.sendall(b'x' * 2**20) for _ in range({MAX_LINE_BYTES // 2**20 + 2})]; s.sendall(b'\\n{{}}\\n')"
+    messages = await say(script)
+
+    assert isinstance(messages[0], NotJson)
+    assert messages[1:] == [{}]
+
+
+@pytest.mark.parametrize("line", [b"{", b"[]", b"\xff\xfe", b"[" * 100_000, b"1e999", b'{"a": 1e999}', b"9" * 5000])
+async def test_nonsense_is_told_and_not_fatal(line: bytes) -> None:
+    messages = await say(f"s.sendall({line!r} + b'\\n{{}}\\n')")
+
+    assert isinstance(messages[0], NotJson)
+    assert messages[1] == {}
+
+
+async def test_a_child_may_not_say_how_the_attempt_ended(report: Report, spool: Spool) -> None:
+    for event_type in ("agent.completed", "agent.failed", "sandbox.terminated", "task.verified", 7, None, ["x"]):
+        report.relay({"event_type": event_type, "event_data": {}})
+    report.relay({"event_type": "agent.message", "event_data": "text"})
+    report.relay({"event_type": "agent.message", "event_data": {"text": "fine"}})
+
+    assert types(spool) == ["agent.error"] * 8 + ["agent.message"]
+
+
+async def test_a_flood_of_nonsense_is_told_only_so_often(report: Report, spool: Spool) -> None:
+    for _ in range(1000):
+        report.relay(NotJson("nonsense"))
+
+    assert len(types(spool)) == MAX_UNREADABLE
+
+
+async def test_deeply_nested_data_is_refused(report: Report, spool: Spool) -> None:
+    deep: Any = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    report.relay({"event_type": "agent.message", "event_data": deep})
+
+    assert types(spool) == ["agent.error"]
+
+
+async def test_the_heartbeat_knows_the_turn_and_the_tool(report: Report) -> None:
+    used = {"tool": "Bash", "tool_use_id": "t1", "turn": 3}
+    report.relay({"event_type": "agent.tool_use", "event_data": used})
+    status = report.status()
+    assert (status["turn"], status["current_tool"], status["spooled"]) == (3, "Bash", 1)
+    assert status["rss_mb"] > 0
+
+    report.relay({"event_type": "agent.tool_completed", "event_data": used})
+    assert report.status()["current_tool"] is None
