@@ -1,0 +1,25 @@
+"""How a project's repository is named: to its forge, and to git inside a sandbox."""
+
+from urllib.parse import quote
+
+from omoi_os.forges.base import Repository
+from omoi_os.projects.models import Project
+
+
+def repository_of(project: Project) -> Repository:
+    """The project's repository as its forge needs to know it."""
+    return Repository(
+        project_id=project.id,
+        owner=project.github_owner,
+        name=project.github_repo,
+        default_branch=project.default_branch,
+        seed=project.repo_url,
+    )
+
+
+def git_path(project: Project) -> str:
+    """Where the gateway serves the repository, e.g. `/git/kivo360/OmoiOS.git`."""
+    owner, name = project.github_owner, project.github_repo
+    if owner and name:
+        return f"/git/{quote(owner, safe='')}/{quote(name, safe='')}.git"
+    return f"/git/local/{project.id}.git"

@@ -1,0 +1,35 @@
+"""What every forge does: the platform's side of a repository. Agents reach it through the gateway only."""
+
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """One project's repository, as a forge needs to know it."""
+
+    project_id: UUID
+    owner: str | None
+    name: str | None
+    default_branch: str
+    #: Where a new repository's content comes from: a path or URL, or nothing for an empty one.
+    seed: str | None = None
+
+
+class Forge(Protocol):
+    """Any method may raise `ForgeError`; every one can be repeated."""
+
+    name: str
+
+    async def ensure_repository(self, repository: Repository) -> None:
+        """Make the repository, with a first commit on its default branch, unless it is there."""
+
+    async def create_branch(self, repository: Repository, name: str) -> str:
+        """Make a branch at the head of the default branch, unless it is there; return its head."""
+
+    async def branch_head(self, repository: Repository, name: str) -> str | None:
+        """The commit a branch points to, or None when there is no such branch."""
+
+    async def has_commits(self, repository: Repository, name: str) -> bool:
+        """Whether the branch holds commits that the default branch does not."""

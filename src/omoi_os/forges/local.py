@@ -1,0 +1,166 @@
+"""The local forge: bare repositories that the platform hosts itself."""
+
+import asyncio
+import secrets
+import shutil
+import time
+from pathlib import Path
+
+from omoi_os.errors import ForgeError
+from omoi_os.forges import git
+from omoi_os.forges.base import Repository
+
+#: The largest pack that one push may bring.
+MAX_PUSH_BYTES = 1 << 30
+
+#: A half-made repository older than this belongs to nobody.
+_ABANDONED_SECONDS = 3600
+
+_CLONE_SECONDS = 600
+
+_CONFIG = {
+    "receive.denyDeletes": "true",
+    "receive.fsckObjects": "true",
+    "receive.maxInputSize": str(MAX_PUSH_BYTES),
+    "receive.advertisePushOptions": "false",
+    "uploadpack.allowReachableSHA1InWant": "true",
+}
+
+
+class LocalForge:
+    """Implements `Forge` over `root/<project_id>.git`."""
+
+    name = "local"
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, repository: Repository) -> Path:
+        """The bare repository's folder, whether or not it is there."""
+        return self.root / f"{repository.project_id}.git"
+
+    async def ensure_repository(self, repository: Repository) -> None:
+        """Made aside and renamed, so that a kill half-way leaves nothing that looks like a repository."""
+        if await asyncio.to_thread(self.path(repository).is_dir):
+            return
+        aside = await asyncio.to_thread(self._make_aside, repository)
+        try:
+            made = aside / "repository.git"
+            if repository.seed:
+                await _clone(seed_path(repository.seed, self.root), made, config=aside / "gitconfig")
+            else:
+                await git.run("init", "--quiet", "--bare", "--template=", "--", str(made))
+            await _settle(made, repository)
+            await asyncio.to_thread(_rename, made, self.path(repository))
+        finally:
+            await asyncio.to_thread(shutil.rmtree, aside, ignore_errors=True)
+
+    async def create_branch(self, repository: Repository, name: str) -> str:
+        """At the head of the default branch, unless it is there."""
+        await git.run("check-ref-format", _ref(name))
+        if head := await self.branch_head(repository, name):
+            return head
+        start = await self._default_head(repository)
+        try:
+            await git.run("update-ref", _ref(name), start, "0" * len(start), git_dir=self.path(repository))
+        except ForgeError:
+            if head := await self.branch_head(repository, name):
+                return head
+            raise
+        return start
+
+    async def branch_head(self, repository: Repository, name: str) -> str | None:
+        """The commit, or None when there is no such branch."""
+        return await _head(self.path(repository), name)
+
+    async def has_commits(self, repository: Repository, name: str) -> bool:
+        """Whether the branch holds commits that the default branch does not."""
+        head = await self.branch_head(repository, name)
+        if head is None:
+            return False
+        base = await self._default_head(repository)
+        return bool(await git.run("rev-list", "--max-count=1", head, f"^{base}", "--", git_dir=self.path(repository)))
+
+    async def _default_head(self, repository: Repository) -> str:
+        head = await self.branch_head(repository, repository.default_branch)
+        if head is None:
+            raise ForgeError(
+                f"the repository of project {repository.project_id} has no branch {repository.default_branch!r}: "
+                "push one or change the project's default_branch"
+            )
+        return head
+
+    def _make_aside(self, repository: Repository) -> Path:
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for left in self.root.glob(f".{repository.project_id}.*"):
+            if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
+        aside = self.root / f".{repository.project_id}.{secrets.token_hex(4)}"
+        aside.mkdir(mode=0o700)
+        return aside
+
+
+def seed_path(seed: str, root: Path) -> Path:
+    """The folder a seed names. Only local ones are taken, and none of the platform's own repositories."""
+    text = seed.removeprefix("file://")
+    path = Path(text)
+    if not path.is_absolute():
+        raise ForgeError(
+            f"the local forge cannot be seeded from {seed!r}: give the absolute path of a local repository"
+        )
+    if path.resolve().is_relative_to(root.resolve()):
+        raise ForgeError(f"the local forge cannot be seeded from {seed!r}: it belongs to another project")
+    return path
+
+
+def _ref(name: str) -> str:
+    return f"refs/heads/{name}"
+
+
+def _rename(made: Path, target: Path) -> None:
+    try:
+        made.rename(target)
+    except OSError as error:
+        if not target.is_dir():
+            raise ForgeError(f"the repository {target} could not be put in place: {error.strerror}") from error
+
+
+async def _clone(seed: Path, made: Path, *, config: Path) -> None:
+    # The seed may belong to another user than the platform's; upload-pack, which reads it, is made for
+    # repositories that are not trusted and does not see this process's own configuration.
+    await asyncio.to_thread(config.write_text, "[safe]\n\tdirectory = *\n")
+    await git.run(
+        *("clone", "--quiet", "--bare", "--no-local", "--template=", "--", str(seed), str(made)),
+        global_config=str(config),
+        timeout=_CLONE_SECONDS,
+    )
+    await git.run("config", "--remove-section", "remote.origin", git_dir=made)
+
+
+async def _settle(made: Path, repository: Repository) -> None:
+    """Give a new repository its configuration and a commit on its default branch."""
+    for key, value in _CONFIG.items():
+        await git.run("config", key, value, git_dir=made)
+    ref = _ref(repository.default_branch)
+    await git.run("check-ref-format", ref)
+    if await _head(made, repository.default_branch) is None:
+        heads = await git.run("for-each-ref", "--count=1", "refs/heads/", git_dir=made)
+        start = await git.run("rev-parse", "--verify", "HEAD^{commit}", git_dir=made) if heads else ""
+        await git.run("update-ref", ref, start or await _first_commit(made, repository), git_dir=made)
+    await git.run("symbolic-ref", "HEAD", ref, git_dir=made)
+
+
+async def _first_commit(made: Path, repository: Repository) -> str:
+    title = repository.name or "Project"
+    blob = await git.run("hash-object", "-w", "--stdin", git_dir=made, stdin=f"# {title}\n".encode())
+    tree = await git.run("mktree", git_dir=made, stdin=f"100644 blob {blob}\tREADME.md\n".encode())
+    return await git.run("commit-tree", "-m", "First commit", tree, git_dir=made)
+
+
+async def _head(git_dir: Path, name: str) -> str | None:
+    listed = await git.run("for-each-ref", "--format=%(objectname) %(refname)", "--", _ref(name), git_dir=git_dir)
+    for line in listed.splitlines():
+        commit, _, ref = line.partition(" ")
+        if ref == _ref(name):
+            return commit
+    return None

@@ -1,0 +1,123 @@
+"""Who is calling: the sandbox that a door and a token belong to."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from aiohttp import web
+from sqlalchemy import select
+
+from omoi_os.db.base import Sessions
+from omoi_os.errors import BadToken, NotFound, StaleFence
+from omoi_os.forges.addresses import git_path, repository_of
+from omoi_os.forges.base import Repository
+from omoi_os.ids import token_hash
+from omoi_os.projects.models import Project
+from omoi_os.sandboxes.lifecycle import ENDED, Purpose
+from omoi_os.sandboxes.models import Sandbox
+from omoi_os.tasks.models import Task
+
+#: How old what is known of a caller may be.
+MAX_AGE_SECONDS = 1.0
+_MAX_KNOWN = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What the gateway needs to know of a sandbox to serve it."""
+
+    sandbox_id: str
+    purpose: Purpose
+    task_id: UUID
+    title: str
+    description: str
+    branch: str | None
+    model: str | None
+    forge: str
+    repository: Repository
+    git_path: str
+    #: It has ended, or a later attempt has taken its place.
+    stale: bool
+
+
+class Callers:
+    """Finds callers by their token; remembers each for a second, because agents call in bursts."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self._known: dict[str, tuple[float, Caller]] = {}
+
+    async def identify(self, request: web.Request) -> Caller:
+        """The calling sandbox. Raises `BadToken`, `NotFound` for another sandbox's token, or `StaleFence`."""
+        token = _token(request)
+        if token is None:
+            raise BadToken("send the sandbox's own token in the header: Authorization: Bearer …")
+        caller = await self._find(token_hash(token))
+        if caller is None:
+            raise BadToken("this token is not known")
+        door = door_of(request)
+        if door is not None and door != caller.sandbox_id:
+            raise NotFound("this token does not belong to the sandbox that is calling")
+        if caller.stale:
+            raise StaleFence(f"sandbox {caller.sandbox_id} has ended or was superseded")
+        return caller
+
+    def forget(self, sandbox_id: str | None = None) -> None:
+        """Look again at the next call: something about this sandbox, or about any, has changed."""
+        if sandbox_id is None:
+            self._known.clear()
+        for key in [key for key, (_, caller) in self._known.items() if caller.sandbox_id == sandbox_id]:
+            del self._known[key]
+
+    async def _find(self, hashed: str) -> Caller | None:
+        looked_up, caller = self._known.get(hashed, (0.0, None))
+        now = time.monotonic()
+        if caller is not None and now - looked_up < MAX_AGE_SECONDS:
+            return caller
+        caller = await _look_up(self._sessions, hashed)
+        if len(self._known) >= _MAX_KNOWN:
+            self._known.clear()
+        if caller is not None:
+            self._known[hashed] = (now, caller)
+        return caller
+
+
+def door_of(request: web.Request) -> str | None:
+    """The sandbox whose door the request came in by; None over TCP, where the token alone tells."""
+    name = request.transport.get_extra_info("sockname") if request.transport else None
+    return Path(name).parent.name if isinstance(name, str) else None
+
+
+def _token(request: web.Request) -> str | None:
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and token.strip():
+        return token.strip()
+    return request.headers.get("x-api-key") if request.path.startswith("/v1/") else None
+
+
+async def _look_up(sessions: Sessions, hashed: str) -> Caller | None:
+    query = (
+        select(Sandbox, Task, Project)
+        .join(Task, Task.id == Sandbox.task_id)
+        .join(Project, Project.id == Sandbox.project_id)
+        .where(Sandbox.token_hash == hashed)
+    )
+    async with sessions() as session:
+        row = (await session.execute(query)).one_or_none()
+    if row is None:
+        return None
+    sandbox, task, project = row
+    return Caller(
+        sandbox_id=sandbox.id,
+        purpose=Purpose(sandbox.purpose),
+        task_id=task.id,
+        title=task.title,
+        description=task.description,
+        branch=task.branch_name,
+        model=sandbox.model,
+        forge=project.forge,
+        repository=repository_of(project),
+        git_path=git_path(project),
+        stale=sandbox.status in ENDED or sandbox.fence < task.fence,
+    )

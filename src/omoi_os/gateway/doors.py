@@ -1,0 +1,150 @@
+"""Doors: one unix socket per sandbox, open for as long as its row is alive."""
+
+import asyncio
+import logging
+import shutil
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from aiohttp import web
+from sqlalchemy import select
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from omoi_os.bus.base import Bus, Topic
+from omoi_os.db.base import Sessions
+from omoi_os.gateway.callers import Callers
+from omoi_os.protocol.paths import DOOR_SOCKET
+from omoi_os.sandboxes.lifecycle import ALIVE
+from omoi_os.sandboxes.models import Sandbox
+
+log = logging.getLogger(__name__)
+
+#: The safety net under lost wake-ups.
+COMPARE_SECONDS = 10.0
+
+#: An agent holds a handful; a sandbox that opens more must not use up the files that all share.
+MAX_CONNECTIONS = 128
+_BACKLOG = 128
+
+
+class Doors:
+    """Keeps `folder/<sandbox_id>/gateway.sock` in step with the rows of the sandboxes alive at one site."""
+
+    def __init__(self, folder: Path, runner: web.AppRunner, *, site: str, sessions: Sessions, callers: Callers) -> None:
+        self._folder = folder
+        self._site = site
+        self._runner = runner
+        self._sessions = sessions
+        self._callers = callers
+        self._open: dict[str, asyncio.Server] = {}
+        self._changing = asyncio.Lock()
+
+    async def keep(self, bus: Bus, opened: asyncio.Event) -> None:
+        """Follow the rows until cancelled; `opened` is set once every sandbox alive at the start has its door."""
+        try:
+            async with bus.listen(Topic.SANDBOXES) as wakeups, asyncio.TaskGroup() as both:
+                both.create_task(self._compare_now_and_then(opened))
+                async for wakeup in wakeups:
+                    key = None if wakeup.resync else wakeup.key
+                    self._callers.forget(key)
+                    await self._try_to_compare(key)
+        finally:
+            # The names stay, for the gateway that comes after this one.
+            for door in self._open.values():
+                door.close()
+
+    async def compare(self, sandbox_id: str | None = None) -> None:
+        """Open what is alive and close what is not; of one sandbox, or of all of them."""
+        async with self._changing:
+            # Folders are read before rows: a row is written before its folder, so none is taken for a leftover.
+            there = {sandbox_id} if sandbox_id else set(await asyncio.to_thread(_names, self._folder))
+            alive = await self._alive(sandbox_id)
+            for name in (there | set(self._open) if sandbox_id is None else there) - alive:
+                await self._close(name)
+            for name in alive - set(self._open):
+                await self._open_door(name)
+
+    async def _compare_now_and_then(self, opened: asyncio.Event) -> None:
+        while True:
+            if await self._try_to_compare(None):
+                opened.set()
+            await asyncio.sleep(COMPARE_SECONDS)
+
+    async def _try_to_compare(self, sandbox_id: str | None) -> bool:
+        try:
+            await self.compare(sandbox_id)
+        except (DBAPIError, PoolTimeoutError, OSError) as error:
+            log.warning("doors could not be compared with the sandboxes: %s", error)
+            return False
+        return True
+
+    async def _alive(self, sandbox_id: str | None) -> set[str]:
+        query = select(Sandbox.id).where(Sandbox.site == self._site, Sandbox.status.in_(ALIVE))
+        if sandbox_id is not None:
+            query = query.where(Sandbox.id == sandbox_id)
+        async with self._sessions() as session:
+            return set((await session.scalars(query)).all())
+
+    async def _open_door(self, name: str) -> None:
+        try:
+            listener = await asyncio.to_thread(_listen, self._folder / name)
+        except OSError as error:
+            log.error("the door of sandbox %s could not be opened, trying again: %s", name, error)
+            return
+        loop = asyncio.get_running_loop()
+        self._open[name] = await loop.create_server(self._connections(listener), sock=listener, backlog=_BACKLOG)
+
+    def _connections(self, listener: socket.socket) -> Callable[[], asyncio.Protocol]:
+        """Makes what serves a connection, or hangs up when the sandbox holds too many."""
+        server, name = self._runner.server, listener.getsockname()
+        assert server is not None  # noqa: S101  the runner was set up
+
+        def accept() -> asyncio.Protocol:
+            transports = [one.transport for one in server.connections]
+            held = [one for one in transports if one is not None and one.get_extra_info("sockname") == name]
+            if len(held) < MAX_CONNECTIONS:
+                return server()
+            return _HangUp()
+
+        return accept
+
+    async def _close(self, name: str) -> None:
+        if door := self._open.pop(name, None):
+            door.close()
+        await asyncio.to_thread(shutil.rmtree, self._folder / name, ignore_errors=True)
+
+
+class _HangUp(asyncio.Protocol):
+    """Serves nothing."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """End it at once."""
+        transport.close()
+
+
+def _names(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+
+
+def _listen(folder: Path) -> socket.socket:
+    """A listening socket under its final name, which a killed gateway may have left behind.
+
+    The sandbox has the folder bound in and its own uid, so the folder and the socket are open to all; the
+    folders above them are not. The socket is made aside and renamed: whoever finds it can connect.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    aside = folder / ".new"
+    aside.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(str(aside))
+        listener.listen(_BACKLOG)
+        aside.chmod(0o666)
+        aside.rename(folder / DOOR_SOCKET)
+    except OSError:
+        listener.close()
+        raise
+    return listener

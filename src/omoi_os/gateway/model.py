@@ -1,0 +1,185 @@
+"""Model calls: forwarded with the real key, metered, and refused once the budget is used up."""
+
+import json
+from http import HTTPStatus
+from typing import Any
+
+from aiohttp import ClientError, ClientPayloadError, ClientResponse, web
+
+from omoi_os.errors import Forbidden, RequestError
+from omoi_os.gateway.callers import Caller
+from omoi_os.gateway.calls import Call
+from omoi_os.gateway.parts import PARTS, Parts
+from omoi_os.gateway.problems import FINAL, model_error
+from omoi_os.sandboxes import metering
+from omoi_os.sandboxes.lifecycle import Purpose
+from omoi_os.scripted_model.headers import REFUSAL
+
+#: The Messages API's own limit.
+MAX_BODY_BYTES = 32 * 1024 * 1024
+
+_REQUEST_HEADERS = {"accept", "content-type", "user-agent", "x-app"}
+_REQUEST_PREFIXES = ("anthropic-version", "anthropic-beta", "x-claude-code-", "x-stainless-")
+_RESPONSE_HEADERS = {"content-type", "request-id", "retry-after", "x-should-retry", "cache-control"}
+_RESPONSE_PREFIXES = ("anthropic-ratelimit-",)
+
+#: Answers of the model's host after which another call would fail as well: bad key, no credit, not allowed.
+_FINAL_STATUSES = {HTTPStatus.UNAUTHORIZED, HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.FORBIDDEN}
+
+_MAX_REFUSAL_CHARACTERS = 2000
+
+
+def add_routes(app: web.Application) -> None:
+    """The part of the Messages API that an agent uses."""
+    app.router.add_post("/v1/messages", post_message)
+    app.router.add_post("/v1/messages/count_tokens", post_message)
+    app.router.add_route("*", "/v1/{path:.*}", refuse_path)
+    app.router.add_get("/api/hello", hello)
+
+
+async def hello(_request: web.Request) -> web.Response:
+    """The agent's CLI asks whether anyone is there."""
+    return web.json_response({"message": "hello"})
+
+
+async def refuse_path(request: web.Request) -> web.StreamResponse:
+    """Files, batches and administration are not for sandboxes."""
+    await request.app[PARTS].callers.identify(request)
+    raise Forbidden(f"a sandbox may only call /v1/messages and /v1/messages/count_tokens, not {request.path}")
+
+
+async def post_message(request: web.Request) -> web.StreamResponse:
+    """Pass one call on, if the sandbox may still make one, and its answer back as it comes."""
+    parts = request.app[PARTS]
+    caller = await parts.callers.identify(request)
+    if caller.purpose is not Purpose.WORK:
+        raise Forbidden("a sandbox that verifies a result may not call the model")
+    if "Content-Encoding" in request.headers:
+        raise RequestError("send the body as it is, without Content-Encoding")
+    await parts.model_slots.take(caller.sandbox_id)
+    call = Call(parts, caller)
+    try:
+        if refused := await _refusal(parts, caller):
+            return refused
+        # Read only now: a body may be large, and so no more of them are held than there are slots.
+        body, call.model = _prepare(await request.read(), caller, parts)
+        try:
+            answer = await call.open(request.path_qs, body, headers=_request_headers(request))
+        except (ClientError, TimeoutError) as error:
+            return model_error(502, f"The model does not answer ({type(error).__name__}): trying again may help.")
+        if answer.content_type == "text/event-stream" and answer.status == HTTPStatus.OK:
+            return await _pass_stream(request, answer, call)
+        return await _pass_whole(answer, call, parts)
+    finally:
+        parts.background.start(call.end())
+
+
+def _prepare(body: bytes, caller: Caller, parts: Parts) -> tuple[bytes, str]:
+    """The body to send and the model it asks for. A configured model is put in place of any other."""
+    try:
+        content: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise RequestError("the body must be a JSON object")
+    _check_reach(content)
+    asked = content.get("model")
+    wanted = None if parts.upstream.scripted or parts.settings.model is None else caller.model or parts.settings.model
+    if wanted is None or wanted == asked:
+        return body, str(asked)
+    return json.dumps({**content, "model": wanted}).encode(), wanted
+
+
+def _check_reach(content: dict[str, Any]) -> None:
+    """The model's host can fetch pages and call servers for an agent: a way out that leads past the gateway."""
+    tools = content.get("tools")
+    kinds = [str(tool.get("type")) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    if content.get("mcp_servers") or any(kind.startswith(("web_search", "web_fetch")) for kind in kinds):
+        raise RequestError("a sandbox may not reach the network through the model: leave out web tools and mcp_servers")
+
+
+async def _refusal(parts: Parts, caller: Caller) -> web.Response | None:
+    async with parts.sessions() as session:
+        allowance = await metering.read_allowance(session, caller.sandbox_id)
+        sentence = allowance.why_not()
+        if sentence is None:
+            return None
+        await metering.store_refusal(session, caller.sandbox_id, sentence)
+        await session.commit()
+    # The agent's CLI repeats other kinds of 400 with fewer features, but not one about billing.
+    return model_error(400, sentence, error_type="billing_error")
+
+
+def _request_headers(request: web.Request) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in request.headers.items()
+        if name.lower() in _REQUEST_HEADERS or name.lower().startswith(_REQUEST_PREFIXES)
+    }
+
+
+def _response_headers(answer: ClientResponse) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in answer.headers.items()
+        if name.lower() in _RESPONSE_HEADERS or name.lower().startswith(_RESPONSE_PREFIXES)
+    }
+
+
+async def _pass_stream(request: web.Request, answer: ClientResponse, call: Call) -> web.StreamResponse:
+    response = web.StreamResponse(status=answer.status, headers=_response_headers(answer))
+    await response.prepare(request)
+    try:
+        async for chunk in answer.content.iter_any():
+            await call.see(chunk)
+            await response.write(chunk)
+    except (ClientError, TimeoutError):
+        # The agent has to see a broken stream too, not a short one.
+        if request.transport is not None:
+            request.transport.close()
+        return response
+    await response.write_eof()
+    return response
+
+
+async def _pass_whole(answer: ClientResponse, call: Call, parts: Parts) -> web.Response:
+    try:
+        body = await _read(answer)
+    except (ClientError, TimeoutError) as error:
+        return model_error(502, f"The model's answer broke off ({type(error).__name__}): trying again may help.")
+    if HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.BAD_REQUEST:
+        return model_error(502, "The model's host sent a redirect, which is not followed: check ANTHROPIC_BASE_URL.")
+    headers = _response_headers(answer)
+    if answer.status == HTTPStatus.OK:
+        await call.see_whole(body)
+    else:
+        body = parts.upstream.mask(body)
+    final = parts.upstream.scripted and answer.headers.get(REFUSAL) is not None
+    if answer.status in _FINAL_STATUSES or final:
+        await _keep_refusal(call, parts, _message_of(body, answer.status))
+        headers |= FINAL
+    return web.Response(status=answer.status, body=body, headers=headers)
+
+
+async def _read(answer: ClientResponse) -> bytes:
+    body = bytearray()
+    async for chunk in answer.content.iter_any():
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
+            raise ClientPayloadError("too large")
+    return bytes(body)
+
+
+async def _keep_refusal(call: Call, parts: Parts, sentence: str) -> None:
+    async with parts.sessions.begin() as session:
+        await metering.store_refusal(session, call.caller.sandbox_id, sentence)
+
+
+def _message_of(body: bytes, status: int) -> str:
+    try:
+        message = json.loads(body)["error"]["message"]
+    except (ValueError, RecursionError, LookupError, TypeError):
+        message = None
+    if not isinstance(message, str) or not message:
+        message = f"The model's host refused with status {status}: check ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL."
+    return message[:_MAX_REFUSAL_CHARACTERS].replace("\x00", "")

@@ -1,0 +1,77 @@
+"""How the gateway says no: problem+json to the worker and git, the Messages API's own errors to the agent."""
+
+import json
+from http import HTTPStatus
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from omoi_os.errors import Forbidden, NotFound, NotReady, OmoiError, TooLarge
+
+#: Tells the agent's CLI that the same request would fail again.
+FINAL = {"x-should-retry": "false"}
+
+_MODEL_ERRORS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "invalid_request_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
+
+
+def is_model_path(path: str) -> bool:
+    """Whether an agent's CLI is calling, which reads only errors of its own kind."""
+    return path.startswith("/v1/") or path == "/v1"
+
+
+def problem(status: int, detail: str, *, code: str) -> web.Response:
+    """An error as RFC 9457 has it."""
+    known = HTTPStatus(status)
+    body = {
+        "type": f"urn:omoi:problem:{code}",
+        "title": known.phrase,
+        "status": int(status),
+        "detail": detail,
+        "code": code,
+    }
+    headers = {"Retry-After": "1"} if known == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    return web.Response(status=status, body=json.dumps(body), content_type="application/problem+json", headers=headers)
+
+
+def model_error(status: int, message: str, *, error_type: str | None = None) -> web.Response:
+    """An error as the Messages API has it. Those below 500 are final: asking again would not help."""
+    body = {
+        "type": "error",
+        "error": {"type": error_type or _MODEL_ERRORS.get(status, "api_error"), "message": message},
+    }
+    return web.json_response(body, status=status, headers=FINAL if status < 500 else {})
+
+
+@web.middleware
+async def answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Turn what handlers raise into answers."""
+    try:
+        return await handler(request)
+    except OmoiError as error:
+        return _answer(request, error)
+    except web.HTTPRequestEntityTooLarge:
+        return _answer(request, TooLarge("the body is larger than is taken here"))
+    except web.HTTPMethodNotAllowed:
+        return _answer(request, Forbidden(f"a sandbox may not {request.method} {request.path}"))
+    except web.HTTPNotFound:
+        return _answer(request, NotFound(f"the gateway has nothing at {request.path}"))
+    except (DBAPIError, PoolTimeoutError):
+        return _answer(request, NotReady("the database does not answer; try again in a moment"))
+
+
+def _answer(request: web.Request, error: OmoiError) -> web.Response:
+    if is_model_path(request.path):
+        return model_error(error.status, str(error))
+    return problem(error.status, str(error), code=error.code)

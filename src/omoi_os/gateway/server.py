@@ -1,0 +1,126 @@
+"""The gateway's process: the only way out of a sandbox."""
+
+import asyncio
+import fcntl
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+
+from aiohttp import web
+
+from omoi_os.bus.base import Bus
+from omoi_os.bus.postgres import PostgresBus
+from omoi_os.config import Settings
+from omoi_os.db import embedded
+from omoi_os.db.base import make_engine, make_sessions
+from omoi_os.errors import SetupError
+from omoi_os.gateway import git, model, relay
+from omoi_os.gateway.callers import Callers
+from omoi_os.gateway.doors import Doors
+from omoi_os.gateway.parts import PARTS, Parts
+from omoi_os.gateway.problems import answer_errors
+from omoi_os.gateway.upstream import open_upstream
+
+log = logging.getLogger(__name__)
+
+#: How long calls under way may take to end when the gateway is asked to.
+_SHUTDOWN_SECONDS = 3.0
+
+
+def make_app(parts: Parts) -> web.Application:
+    """All that a sandbox can reach. On a door the socket tells who is calling; over TCP the token alone does."""
+    app = web.Application(middlewares=[answer_errors], client_max_size=model.MAX_BODY_BYTES)
+    app[PARTS] = parts
+    for part in (model, relay, git):
+        part.add_routes(app)
+    return app
+
+
+@asynccontextmanager
+async def serving(settings: Settings, *, database_url: str, bus: Bus) -> AsyncIterator[web.AppRunner]:
+    """A gateway with a door for every sandbox that is alive, until the block ends."""
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(_own_folder(settings.data_dir / "gateway"))
+        engine = make_engine(database_url)
+        stack.push_async_callback(engine.dispose)
+        sessions = make_sessions(engine)
+        parts = Parts(
+            settings=settings,
+            sessions=sessions,
+            callers=Callers(sessions),
+            api=await stack.enter_async_context(relay.make_session()),
+            upstream=await stack.enter_async_context(open_upstream(settings, folder)),
+        )
+        stack.push_async_callback(parts.background.finish, timeout=_SHUTDOWN_SECONDS)
+        runner = web.AppRunner(
+            make_app(parts),
+            access_log=None,
+            # A body goes on as it came; a caller that hangs up ends what was begun for it.
+            auto_decompress=False,
+            handler_cancellation=True,
+            shutdown_timeout=_SHUTDOWN_SECONDS,
+        )
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        doors = Doors(settings.doors_dir, runner, site=settings.site, sessions=sessions, callers=parts.callers)
+        await stack.enter_async_context(_kept(doors, bus))
+        yield runner
+
+
+async def run(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    serving_task = asyncio.create_task(_serve(settings))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, serving_task.cancel)
+    try:
+        await asyncio.wait({serving_task})
+    finally:
+        serving_task.cancel()
+        await asyncio.gather(serving_task, return_exceptions=True)
+    if not serving_task.cancelled():
+        serving_task.result()
+
+
+async def _serve(settings: Settings) -> None:
+    database_url = settings.database_url or embedded.url(settings.data_dir)
+    async with serving(settings, database_url=database_url, bus=PostgresBus(database_url)):
+        log.info("gateway: doors in %s, %s model", settings.doors_dir, _which_model(settings))
+        await asyncio.Event().wait()
+
+
+def _which_model(settings: Settings) -> str:
+    return "scripted" if settings.uses_scripted_model else "real"
+
+
+@asynccontextmanager
+async def _kept(doors: Doors, bus: Bus) -> AsyncIterator[None]:
+    """Doors in step with the rows; if following them fails for good, so does the block."""
+    opened = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        keeping = group.create_task(doors.keep(bus, opened))
+        await opened.wait()
+        try:
+            yield
+        finally:
+            keeping.cancel()
+
+
+@contextmanager
+def _own_folder(folder: Path) -> Iterator[Path]:
+    """A private folder that one gateway at a time holds: two would take each other's doors."""
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.mkdir(exist_ok=True, mode=0o700)
+    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            remedy = "stop it or choose another OMOI_DATA_DIR"
+            raise SetupError(f"another gateway serves {folder.parent}: {remedy}") from None
+        yield folder
+    finally:
+        os.close(handle)

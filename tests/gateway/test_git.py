@@ -1,0 +1,236 @@
+"""The real git client, through a door, at the local forge's repositories."""
+
+import asyncio
+import gzip
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from omoi_os.config import Settings
+from omoi_os.forges.addresses import git_path, repository_of
+from omoi_os.forges.branches import wip_branch
+from omoi_os.forges.local import LocalForge
+from omoi_os.sandboxes.lifecycle import Purpose
+
+from .conftest import OpenDoor, Start
+from .places import Door
+
+
+@dataclass
+class Workspace:
+    """A git client inside a sandbox."""
+
+    door: Door
+    base: str
+    folder: Path
+    forge: LocalForge
+
+    async def git(self, *arguments: str, token: str | None = None) -> tuple[int, str]:
+        header = f"http.extraHeader=Authorization: Bearer {self.door.token if token is None else token}"
+        identity = ("-c", "user.name=agent", "-c", "user.email=agent@localhost")
+        process = await asyncio.create_subprocess_exec(
+            *("git", "-c", header, *identity, *arguments),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            cwd=self.folder,
+            env={"PATH": os.environ["PATH"], "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_GLOBAL": "/dev/null"},
+        )
+        output, _ = await process.communicate()
+        assert process.returncode is not None
+        return process.returncode, output.decode()
+
+    async def commit(self, name: str, content: str | bytes) -> str:
+        (self.folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        await self.git("add", ".")
+        assert await self.git("commit", "-q", "-m", name) == (0, "")
+        return (await self.git("rev-parse", "HEAD"))[1].strip()
+
+    async def head(self, branch: str) -> str | None:
+        return await self.forge.branch_head(repository_of(self.door.project), branch)
+
+    @property
+    def url(self) -> str:
+        return self.base + git_path(self.door.project)
+
+    @property
+    def branch(self) -> str:
+        assert self.door.task.branch_name
+        return self.door.task.branch_name
+
+
+@pytest.fixture
+def forge(settings: Settings) -> LocalForge:
+    return LocalForge(settings.repositories_dir)
+
+
+@pytest.fixture
+async def workspace(open_door: OpenDoor, start: Start, forge: LocalForge, tmp_path: Path) -> AsyncIterator[Workspace]:
+    """A clone of the project's repository, on the task's branch."""
+    door = await open_door()
+    await start()
+    repository = repository_of(door.project)
+    await forge.ensure_repository(repository)
+    await forge.create_branch(repository, door.task.branch_name or "")
+    async with door.port() as base:
+        made = Workspace(door, base, tmp_path, forge)
+        code, output = await made.git("clone", "-q", "-b", made.branch, made.url, "work")
+        assert (code, output) == (0, "")
+        made.folder = tmp_path / "work"
+        yield made
+
+
+async def test_a_commit_pushed_to_the_task_s_branch_is_on_the_forge(workspace: Workspace) -> None:
+    commit = await workspace.commit("new.txt", "new")
+
+    code, output = await workspace.git("push", "origin", "HEAD")
+
+    assert code == 0, output
+    assert await workspace.head(workspace.branch) == commit
+    assert "new.txt" in (await workspace.git("ls-tree", "--name-only", "origin/" + workspace.branch))[1]
+
+
+async def test_a_large_push_is_streamed_to_git(workspace: Workspace) -> None:
+    commit = await workspace.commit("large.bin", os.urandom(4 << 20))
+
+    code, output = await workspace.git("push", "origin", "HEAD")
+
+    assert code == 0, output
+    assert await workspace.head(workspace.branch) == commit
+
+
+async def test_a_fetch_may_be_compressed(workspace: Workspace) -> None:
+    """The git client compresses what it asks for once that is longer than a kilobyte."""
+    headers = {"Content-Encoding": "gzip", "Git-Protocol": "version=2"}
+    asked = gzip.compress(b"0014command=ls-refs\n00010000")
+
+    async with workspace.door.client(**headers) as client:
+        async with client.post(f"{git_path(workspace.door.project)}/git-upload-pack", data=asked) as answer:
+            listed = await answer.text()
+
+    assert f"{await workspace.head('main')} refs/heads/main" in listed
+
+
+async def test_unfinished_work_may_be_pushed_and_replaced_in_its_own_place(workspace: Workspace) -> None:
+    wip = wip_branch(workspace.door.task.id)
+    await workspace.commit("first.txt", "first")
+    assert (await workspace.git("push", "origin", f"HEAD:refs/heads/{wip}"))[0] == 0
+    await workspace.git("reset", "-q", "--hard", "origin/main")
+    second = await workspace.commit("second.txt", "second")
+
+    code, output = await workspace.git("push", "--force", "origin", f"HEAD:refs/heads/{wip}")
+
+    assert code == 0, output
+    assert await workspace.head(wip) == second
+
+
+@pytest.mark.parametrize("ref", ["refs/heads/main", "refs/heads/other", "refs/tags/v1", "refs/heads/wip/other"])
+async def test_a_push_to_any_other_ref_is_refused_and_says_where_to_push(workspace: Workspace, ref: str) -> None:
+    before = await workspace.head("main")
+    await workspace.commit("new.txt", "new")
+
+    code, output = await workspace.git("push", "origin", f"HEAD:{ref}")
+
+    assert code != 0
+    assert f"may push only to refs/heads/{workspace.branch}" in output
+    assert await workspace.head("main") == before
+    assert await workspace.head(ref.removeprefix("refs/heads/")) in (None, before)
+
+
+async def test_one_forbidden_ref_refuses_the_whole_push(workspace: Workspace) -> None:
+    before = await workspace.head(workspace.branch)
+    await workspace.commit("new.txt", "new")
+
+    code, output = await workspace.git("push", "origin", "HEAD", "HEAD:refs/heads/other")
+
+    assert code != 0
+    assert "[remote rejected]" in output
+    assert (await workspace.head(workspace.branch), await workspace.head("other")) == (before, None)
+
+
+async def test_a_large_refused_push_ends_with_the_reason(workspace: Workspace) -> None:
+    await workspace.commit("large.bin", os.urandom(4 << 20))
+
+    code, output = await workspace.git("push", "origin", "HEAD:refs/heads/other")
+
+    assert code != 0
+    assert "may push only to" in output
+
+
+async def test_history_of_the_task_s_branch_is_not_replaced(workspace: Workspace) -> None:
+    first = await workspace.commit("first.txt", "first")
+    await workspace.git("push", "-q", "origin", "HEAD")
+    await workspace.git("reset", "-q", "--hard", "origin/main")
+    await workspace.commit("second.txt", "second")
+
+    code, output = await workspace.git("push", "--force", "origin", f"HEAD:refs/heads/{workspace.branch}")
+
+    assert code != 0
+    assert "non-fast-forward" in output
+    assert await workspace.head(workspace.branch) == first
+
+
+async def test_a_branch_is_not_deleted(workspace: Workspace) -> None:
+    before = await workspace.head(workspace.branch)
+
+    code, output = await workspace.git("push", "origin", "--delete", workspace.branch)
+
+    assert code != 0
+    assert "not deleted" in output
+    assert await workspace.head(workspace.branch) == before
+
+
+async def test_a_compressed_push_cannot_hide_its_commands(workspace: Workspace) -> None:
+    async with workspace.door.client(**{"Content-Encoding": "gzip"}) as client:
+        async with client.post(f"{git_path(workspace.door.project)}/git-receive-pack", data=b"x") as answer:
+            assert answer.status == 400
+            assert "Content-Encoding" in (await answer.json(content_type=None))["detail"]
+
+
+@pytest.mark.parametrize("body", [b"", b"0004", b"zzzz", b"00", b"0010not a push", b"0000" * 1])
+async def test_a_push_that_is_none_is_answered_without_harm(workspace: Workspace, body: bytes) -> None:
+    async with workspace.door.client() as client:
+        async with client.post(f"{git_path(workspace.door.project)}/git-receive-pack", data=body) as answer:
+            assert answer.status == (200 if body == b"0000" else 400)
+
+
+async def test_another_project_s_repository_is_not_there(
+    workspace: Workspace, open_door: OpenDoor, forge: LocalForge
+) -> None:
+    other = (await open_door()).project
+    await forge.ensure_repository(repository_of(other))
+
+    code, output = await workspace.git("ls-remote", workspace.base + git_path(other))
+
+    assert code != 0
+    assert "not found" in output
+    for path in ("objects/info/packs", "HEAD", "config", "../config"):
+        async with workspace.door.client() as client:
+            async with client.get(f"{git_path(workspace.door.project)}/{path}") as answer:
+                assert answer.status == 404
+
+
+async def test_a_token_that_is_not_known_opens_nothing(workspace: Workspace) -> None:
+    code, output = await workspace.git("ls-remote", workspace.url, token="sbx_wrong")
+
+    assert code != 0
+    assert "Authentication failed" in output or "401" in output or "could not read Username" in output
+
+
+async def test_a_sandbox_that_verifies_reads_and_does_not_push(
+    open_door: OpenDoor, start: Start, forge: LocalForge, tmp_path: Path
+) -> None:
+    door = await open_door(purpose=Purpose.VERIFY)
+    await start()
+    await forge.ensure_repository(repository_of(door.project))
+    async with door.port() as base:
+        workspace = Workspace(door, base, tmp_path, forge)
+        assert (await workspace.git("clone", "-q", workspace.url, "work"))[0] == 0
+        workspace.folder = tmp_path / "work"
+
+        code, output = await workspace.git("push", "origin", f"HEAD:refs/heads/{workspace.branch}")
+
+    assert code != 0
+    assert "may not push" in output
