@@ -1,0 +1,28 @@
+"""Runs the acceptance case in six steps against any running OmoiOS server."""
+
+import argparse
+import sys
+
+from omoi_os.accounts.admin_token import ensure_admin_token
+from omoi_os.cli import acceptance
+from omoi_os.config import load_settings
+from omoi_os.errors import OmoiError
+
+
+def main() -> int:
+    """0 when the ticket became a verified branch; a failure is one sentence."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--url", help="where the server is; by default the configured host and port")
+    parser.add_argument("--token", help="a user's API key; by default the administrator's of the data folder")
+    arguments = parser.parse_args()
+    try:
+        settings = load_settings()
+        token = arguments.token or ensure_admin_token(settings)
+        return acceptance.run(arguments.url or settings.effective_api_url, token, sys.stdout)
+    except OmoiError as error:
+        print(f"\ntest_api_sandbox_spawn: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

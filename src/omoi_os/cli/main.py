@@ -1,0 +1,80 @@
+"""`omoi`: reads the command line and hands over to one command."""
+
+import argparse
+import errno
+import importlib
+import importlib.metadata
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from omoi_os.errors import ConfigError, OmoiError
+
+#: Commands with the module that holds each. A module is loaded only when its command is called.
+COMMANDS = {
+    "serve": ("omoi_os.cli.serve", "run the whole platform on this machine"),
+    "api": ("omoi_os.cli.api", "run the API alone"),
+    "gateway": ("omoi_os.cli.gateway", "run the gateway alone: the sandboxes' only door"),
+    "orchestrator": ("omoi_os.cli.orchestrator", "run an orchestrator alone"),
+    "demo": ("omoi_os.cli.demo", "take a ticket to a verified branch and show each step"),
+}
+#: What an interrupted command exits with, as shells do.
+INTERRUPTED = 130
+_OUT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and exit with its code; a failure is one sentence, never a traceback."""
+    values = vars(_parser().parse_args(arguments))
+    command = values.pop("command")
+    module = importlib.import_module(COMMANDS[command][0])
+    try:
+        code: int = module.run({name: value for name, value in values.items() if value is not None})
+    except ConfigError as error:
+        _complain(str(error))
+        code = 2
+    except OmoiError as error:
+        _complain(str(error))
+        code = 1
+    except OSError as error:
+        if error.errno not in _OUT_OF_ROOM:
+            raise
+        _complain(f"the disk that holds {error.filename or 'the data folder'} is full; free some space and try again")
+        code = 1
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    sys.exit(code)
+
+
+def _complain(sentence: str) -> None:
+    print(f"omoi: {sentence}", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="omoi", description="Turns tickets into verified branches.")
+    parser.add_argument("--version", action=_Version, help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (_, summary) in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        _add_settings(command)
+        if name in ("api", "gateway", "orchestrator"):
+            command.add_argument("--no-migrate", action="store_true", default=None, help="the schema is current")
+    return parser
+
+
+def _add_settings(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--data-dir", metavar="FOLDER", help="the data folder (OMOI_DATA_DIR)")
+    command.add_argument("--host", help="the address of the API (OMOI_HOST, 127.0.0.1)")
+    command.add_argument("--port", help="the port of the API (OMOI_PORT, 18000)")
+
+
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        print(f"omoi {importlib.metadata.version('omoi-os')}")
+        parser.exit(os.EX_OK)

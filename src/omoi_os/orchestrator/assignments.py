@@ -1,0 +1,142 @@
+"""What goes into a sandbox: its environment (contract section 2) and its assignment. Never a secret but its token."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from omoi_os.config import Settings
+from omoi_os.forges.addresses import git_path
+from omoi_os.orchestrator.doors import make_door
+from omoi_os.projects.models import Project
+from omoi_os.protocol.assignment import INLINE_DESCRIPTION_BYTES, Assignment, ExecutionMode
+from omoi_os.protocol.paths import DOOR_PORT, HOME
+from omoi_os.providers.base import Resources, SandboxSpec
+from omoi_os.sandboxes.models import Sandbox
+from omoi_os.tasks.models import Task
+from omoi_os.tickets.models import Ticket
+from omoi_os.worker.command import door_argv, worker_argv
+
+_GIB = 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A task with everything around it that its sandbox needs to know."""
+
+    task: Task
+    ticket: Ticket
+    project: Project
+    sandbox: Sandbox
+    token: str
+
+
+def acceptance_of(project: Project, ticket: Ticket) -> tuple[str, ...]:
+    """The commands that must pass: the project's, then the ticket's."""
+    return (*project.settings.get("acceptance", ()), *ticket.acceptance)
+
+
+def budget_of(settings: Settings, project: Project, ticket: Ticket) -> float | None:
+    """What the task may spend: the ticket's word, else the project's, else the installation's."""
+    candidates = (ticket.budget_usd, project.settings.get("budget_usd"), settings.max_budget_usd)
+    return next((budget for budget in candidates if budget is not None), None)
+
+
+def work_spec(settings: Settings, work: Work, *, owner: str) -> SandboxSpec:
+    """The sandbox in which an agent works on a task."""
+    return _spec(settings, work, owner=owner, argv=worker_argv(), env=_work_environment(settings, work))
+
+
+def verify_spec(settings: Settings, work: Work, *, owner: str) -> SandboxSpec:
+    """A fresh sandbox in which commands are run from outside; inside is only the way to the gateway."""
+    environment = {
+        **_common_environment(work),
+        "EXECUTION_MODE": ExecutionMode.VALIDATION,
+        **_git_environment(work.token),
+    }
+    return _spec(settings, work, owner=owner, argv=door_argv(), env=environment)
+
+
+def git_url(project: Project) -> str:
+    """The project's repository, as seen from inside a sandbox."""
+    return f"{_door_url()}{git_path(project)}"
+
+
+def _spec(settings: Settings, work: Work, *, owner: str, argv: list[str], env: Mapping[str, str]) -> SandboxSpec:
+    return SandboxSpec(
+        id=work.sandbox.id,
+        owner=owner,
+        argv=argv,
+        env=env,
+        resources=Resources(
+            memory_bytes=int(settings.sandbox_memory_gb * _GIB), cpus=settings.sandbox_cpu, pids=settings.sandbox_pids
+        ),
+        lifetime=timedelta(seconds=settings.sandbox_lifetime_seconds),
+        door=make_door(settings, work.sandbox.id),
+        labels={"task_id": str(work.task.id), "purpose": work.sandbox.purpose},
+    )
+
+
+def _door_url() -> str:
+    return f"http://127.0.0.1:{DOOR_PORT}"
+
+
+def _common_environment(work: Work) -> dict[str, str]:
+    task, project = work.task, work.project
+    own = f"{_door_url()}/api/v1/sandboxes/{work.sandbox.id}"
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": HOME,
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "SANDBOX_ID": work.sandbox.id,
+        "TASK_ID": str(task.id),
+        "USER_ID": str(project.created_by),
+        "PROJECT_ID": str(project.id),
+        "GITHUB_REPO_OWNER": project.github_owner or "",
+        "GITHUB_REPO_NAME": project.github_repo or "",
+        "BRANCH_NAME": task.branch_name or "",
+        "CALLBACK_URL": f"{own}/events",
+        "MESSAGE_POLL_URL": f"{own}/messages",
+        "ANTHROPIC_BASE_URL": _door_url(),
+        "ANTHROPIC_AUTH_TOKEN": work.token,
+    }
+
+
+def _work_environment(settings: Settings, work: Work) -> dict[str, str]:
+    task = work.task
+    fits = len(task.description.encode()) <= INLINE_DESCRIPTION_BYTES
+    assignment = Assignment(
+        sandbox_id=work.sandbox.id,
+        task_id=str(task.id),
+        attempt=task.attempt,
+        title=task.title,
+        description=task.description if fits else None,
+        branch_name=task.branch_name or "",
+        default_branch=work.project.default_branch,
+        git_url=git_url(work.project),
+        acceptance=acceptance_of(work.project, work.ticket),
+        feedback=task.feedback,
+        model=settings.model_name,
+        max_turns=settings.max_turns,
+        max_budget_usd=work.sandbox.budget_usd,
+    )
+    environment = {
+        **_common_environment(work),
+        "TASK_DESCRIPTION": task.description if fits else f"{task.title} (the whole text: GET …/task)",
+        "TASK_DATA_BASE64": assignment.encode(),
+        "ANTHROPIC_MODEL": settings.model_name,
+        "EXECUTION_MODE": assignment.mode,
+        "MAX_TURNS": str(assignment.max_turns),
+    }
+    if assignment.max_budget_usd is not None:
+        environment["MAX_BUDGET_USD"] = str(assignment.max_budget_usd)
+    return environment
+
+
+def _git_environment(token: str) -> dict[str, str]:
+    """Lets git inside show the sandbox's token at the door, with nothing on a command line or in a file."""
+    return {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "http.extraHeader",
+        "GIT_CONFIG_VALUE_0": f"Authorization: Bearer {token}",
+    }

@@ -1,0 +1,38 @@
+"""What every part of the orchestrator works with."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from omoi_os.bus.base import Bus
+from omoi_os.config import Settings
+from omoi_os.db.base import Sessions
+from omoi_os.orchestrator.jobs import Jobs
+from omoi_os.providers.base import SandboxProvider
+from omoi_os.sandboxes.masking import Masker
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One orchestrator's parts. `owner` is its presence number."""
+
+    settings: Settings
+    sessions: Sessions
+    bus: Bus
+    provider: SandboxProvider
+    masker: Masker
+    owner: int
+    jobs: Jobs = field(default_factory=Jobs)
+
+    @property
+    def site(self) -> str:
+        """Where its provider makes sandboxes."""
+        return self.settings.site
+
+    def now(self) -> datetime:
+        """The time, in UTC."""
+        return datetime.now(UTC)
+
+    @property
+    def backoff(self) -> timedelta:
+        """The wait before a task's second attempt."""
+        return timedelta(seconds=self.settings.retry_backoff_seconds)

@@ -1,0 +1,121 @@
+"""The orchestrator's process: compares what should be with what is whenever something changes, and acts."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from omoi_os.bus.base import Topic
+from omoi_os.bus.postgres import PostgresBus
+from omoi_os.config import Settings
+from omoi_os.db.base import make_engine, make_sessions, plain_url
+from omoi_os.db.embedded import url as embedded_url
+from omoi_os.orchestrator.context import Context
+from omoi_os.orchestrator.dispatcher import dispatch
+from omoi_os.orchestrator.endings import STOPPED_WITH_PLATFORM
+from omoi_os.orchestrator.presence import presence
+from omoi_os.orchestrator.reconciler import reconcile
+from omoi_os.orchestrator.verifier import verify
+from omoi_os.providers.registry import make_provider
+from omoi_os.sandboxes import repository as sandboxes_repository
+from omoi_os.sandboxes import service as sandboxes
+from omoi_os.sandboxes.masking import Masker
+from omoi_os.tasks import repository as tasks_repository
+
+log = logging.getLogger(__name__)
+
+#: How long the sandboxes may take to save their work when the whole platform stops.
+STOP_SECONDS = 25.0
+
+
+async def run(settings: Settings) -> None:
+    """Work until SIGTERM or SIGINT."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    async with open_context(settings) as context:
+        if context.provider.limits_warning:
+            log.warning("%s", context.provider.limits_warning)
+        await work(context, stopping)
+        if settings.stop_sandboxes:
+            await stop_all(context)
+        await context.jobs.finish("spawn ", timeout=STOP_SECONDS)
+        await context.jobs.cancel()
+
+
+@asynccontextmanager
+async def open_context(settings: Settings) -> AsyncIterator[Context]:
+    """Connect everything an orchestrator works with."""
+    database_url = settings.database_url or embedded_url(settings.data_dir)
+    engine = make_engine(database_url)
+    try:
+        async with presence(plain_url(database_url)) as owner:
+            yield Context(
+                settings=settings,
+                sessions=make_sessions(engine),
+                bus=PostgresBus(database_url),
+                provider=make_provider(settings),
+                masker=Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token]),
+                owner=owner,
+            )
+    finally:
+        await engine.dispose()
+
+
+async def work(context: Context, stopping: asyncio.Event) -> None:
+    """Turn after turn: at once when something changed, else after the safety net's pause."""
+    async with context.bus.listen(Topic.TASKS, Topic.SANDBOXES) as wakeups:
+        changed = asyncio.Event()
+
+        async def listen() -> None:
+            async for _ in wakeups:
+                changed.set()
+
+        listener = asyncio.create_task(listen())
+        try:
+            while not stopping.is_set():
+                changed.clear()
+                context.jobs.ended.clear()
+                pause = await turn(context)
+                await _first_of(stopping, changed, context.jobs.ended, timeout=pause)
+        finally:
+            listener.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await listener
+
+
+async def turn(context: Context) -> float:
+    """One comparison of everything; returns how long to rest if nothing happens."""
+    rest = context.settings.reconcile_seconds
+    try:
+        await reconcile(context)
+        await dispatch(context)
+        await verify(context)
+        async with context.sessions() as session:
+            now = context.now()
+            next_ready = await tasks_repository.earliest_not_before(session, now=now)
+        return min(rest, max(0.0, (next_ready - now).total_seconds())) if next_ready else rest
+    except Exception:
+        log.warning("a turn failed; the next one compares anew", exc_info=True)
+        return min(rest, 1.0)
+
+
+async def stop_all(context: Context) -> None:
+    """Stop this place's sandboxes, saving their work; their tasks wait for the next start."""
+    async with context.sessions() as session, session.begin():
+        for row in await sandboxes_repository.alive(session, site=context.site):
+            await sandboxes.request_stop(session, context.bus, row, reason=STOPPED_WITH_PLATFORM, now=context.now())
+    await context.jobs.finish("spawn ", timeout=STOP_SECONDS)
+    await reconcile(context)
+    await context.jobs.finish("end ", timeout=STOP_SECONDS)
+
+
+async def _first_of(*events: asyncio.Event, timeout: float) -> None:
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+    await asyncio.gather(*waits, return_exceptions=True)

@@ -1,0 +1,50 @@
+"""Shows the other orchestrators that this one lives: a database lock that ends with the connection."""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psycopg
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+log = logging.getLogger(__name__)
+
+RECONNECT_SECONDS = 0.5
+
+
+@asynccontextmanager
+async def presence(conninfo: str) -> AsyncIterator[int]:
+    """A number of one's own, shown as taken for as long as the context lasts."""
+    owner = secrets.randbits(62)
+    held = asyncio.Event()
+    task = asyncio.create_task(_hold(conninfo, owner, held))
+    try:
+        await held.wait()
+        yield owner
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def is_present(session: AsyncSession, owner: int) -> bool:
+    """Whether the orchestrator with this number lives."""
+    free = await session.execute(text("SELECT pg_try_advisory_xact_lock(:owner)"), {"owner": owner})
+    return not free.scalar_one()
+
+
+async def _hold(conninfo: str, owner: int, held: asyncio.Event) -> None:
+    while True:
+        try:
+            async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+                await connection.execute("SELECT pg_advisory_lock(%s)", [owner])
+                held.set()
+                async for _ in connection.notifies():
+                    pass
+        except psycopg.Error as error:
+            log.warning("presence: connection lost, trying again: %s", str(error).strip())
+        await asyncio.sleep(RECONNECT_SECONDS)

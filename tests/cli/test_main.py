@@ -1,0 +1,79 @@
+"""The command line: what is asked wrongly is answered with a sentence."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from omoi_os.cli import main as command_line
+
+
+def omoi(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "omoi_os", *arguments],
+        env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **environ},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+HELP = """
+import sys
+from omoi_os.cli.main import main
+try:
+    main(["--help"])
+finally:
+    print("pydantic" in sys.modules)
+"""
+
+
+def test_help_names_every_command_without_loading_any() -> None:
+    answer = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, timeout=60, check=False)
+
+    assert all(name in answer.stdout for name in command_line.COMMANDS)
+    assert answer.stdout.endswith("False\n")
+
+
+def test_the_version_is_told() -> None:
+    assert omoi("--version").stdout.startswith("omoi ")
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["serve", "--wings"]])
+def test_a_command_line_that_makes_no_sense_exits_with_2(arguments: list[str]) -> None:
+    answer = omoi(*arguments)
+
+    assert answer.returncode == 2
+    assert "usage: omoi" in answer.stderr
+
+
+def test_a_bad_setting_is_one_line_and_exits_with_2() -> None:
+    answer = omoi("serve", "--port", "http")
+
+    assert (answer.returncode, answer.stderr.count("\n")) == (2, 1)
+    assert answer.stderr.startswith("omoi: parameter port: ")
+
+
+@pytest.mark.parametrize("command", ["api", "gateway", "orchestrator"])
+def test_a_part_without_a_database_says_what_to_do(command: str, tmp_path: Path) -> None:
+    answer = omoi(command, OMOI_DATA_DIR=f"/tmp/{tmp_path.name[:20]}-none")
+
+    assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)
+    assert answer.stderr.startswith("omoi: there is no database: DATABASE_URL is not set")
+
+
+def test_a_database_that_does_not_answer_is_one_line() -> None:
+    answer = omoi("api", DATABASE_URL="postgresql://u:hush-hush@127.0.0.1:1/none")
+
+    assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)
+    assert answer.stderr.startswith("omoi: the database does not answer (")
+    assert "hush-hush" not in answer.stderr
+
+
+def test_an_option_wins_over_the_environment_and_a_folder_that_cannot_be_made_is_named() -> None:
+    answer = omoi("serve", "--data-dir", "/proc/none", OMOI_DATA_DIR="/tmp")
+
+    assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)
+    assert answer.stderr.startswith("omoi: the data folder /proc/none cannot be used")

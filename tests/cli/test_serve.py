@@ -1,0 +1,165 @@
+"""`omoi serve` as a process: its start, its end, and what a kill leaves behind."""
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from omoi_os.db import embedded, postmaster
+
+
+@pytest.fixture
+async def data_dir() -> AsyncIterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="omoi-", dir="/tmp"))
+    yield folder
+    await embedded.stop(folder)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        number: int = server.getsockname()[1]
+    return number
+
+
+class Serving:
+    """A running `omoi serve` and what it prints."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    async def line(self, beginning: str) -> str:
+        """The next line that begins so; what comes before it is passed over."""
+        assert self.process.stdout is not None
+        seen = []
+        async with asyncio.timeout(60):
+            while text := (await self.process.stdout.readline()).decode():
+                seen.append(text)
+                if text.startswith(beginning):
+                    return text
+        raise AssertionError("".join(seen))
+
+    async def ended(self) -> int:
+        return await asyncio.wait_for(self.process.wait(), 60)
+
+    def children(self) -> dict[str, int]:
+        """The parts by name."""
+        found = {}
+        for pid in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split():
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+            if "omoi_os" in command:
+                found[command[command.index("omoi_os") + 1]] = int(pid)
+        return found
+
+
+@asynccontextmanager
+async def serve(data_dir: Path, port: int, **environ: str) -> AsyncIterator[Serving]:
+    process = await asyncio.create_subprocess_exec(
+        *[sys.executable, "-P", "-m", "omoi_os", "serve", "--data-dir", str(data_dir), "--port", str(port)],
+        env={"PATH": os.environ["PATH"], "HOME": str(data_dir), **environ},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        yield Serving(process)
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            assert process.stdout is not None
+            await process.stdout.read()
+        await process.wait()
+
+
+async def test_it_says_where_it_is_and_stops_everything_when_told(data_dir: Path, port: int) -> None:
+    async with serve(data_dir, port) as serving:
+        await serving.line(f"OmoiOS is ready at http://127.0.0.1:{port}")
+        parts = serving.children()
+        assert set(parts) == {"api", "gateway", "orchestrator"}
+        assert (data_dir / "admin-token").stat().st_mode & 0o777 == 0o600
+        assert data_dir.stat().st_mode & 0o777 == 0o700
+
+        serving.process.terminate()
+
+        assert await serving.ended() == 0
+        assert not [pid for pid in parts.values() if Path(f"/proc/{pid}").exists()]
+        assert not embedded.running(data_dir)
+
+
+async def test_a_second_one_in_the_same_folder_and_one_on_the_same_port_are_refused(data_dir: Path, port: int) -> None:
+    async with serve(data_dir, port, ORCHESTRATOR_ENABLED="false") as first:
+        await first.line("OmoiOS is ready")
+        assert set(first.children()) == {"api", "gateway"}
+
+        async with serve(data_dir, port) as second:
+            assert f"process {first.process.pid}" in await second.line("omoi: another `omoi serve`")
+            assert await second.ended() == 1
+        async with serve(data_dir / "other", port) as third:
+            assert f"OMOI_PORT={port + 1}" in await third.line(f"omoi: port {port} on 127.0.0.1 is taken")
+            assert await third.ended() == 1
+
+
+async def test_after_a_kill_nothing_is_in_the_way_of_the_next_start(data_dir: Path, port: int) -> None:
+    async with serve(data_dir, port) as killed:
+        await killed.line("OmoiOS is ready")
+        parts = killed.children()
+        killed.process.kill()
+        await killed.ended()
+        for pid in parts.values():
+            await asyncio.wait_for(postmaster.process_end(pid), 10)
+    database = postmaster.find(data_dir / "postgres" / "data")
+    assert database is not None
+
+    async with serve(data_dir, port) as again:
+        await again.line("OmoiOS is ready")
+
+        assert postmaster.find(data_dir / "postgres" / "data") == database
+
+
+async def test_a_part_and_the_database_start_again_when_they_are_killed(data_dir: Path, port: int) -> None:
+    async with serve(data_dir, port, ORCHESTRATOR_ENABLED="false") as serving:
+        await serving.line("OmoiOS is ready")
+        database = postmaster.find(data_dir / "postgres" / "data")
+        assert database is not None
+
+        os.kill(serving.children()["api"], signal.SIGKILL)
+        await serving.line("api ended (killed by signal 9)")
+        os.kill(database, signal.SIGKILL)
+        await serving.line("the database ended; it starts again")
+
+        await until_ready(port)
+
+
+async def until_ready(port: int) -> None:
+    """The API's word is the only sign there is."""
+    async with asyncio.timeout(60), httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+        while True:
+            try:
+                if (await client.get("/ready")).is_success:
+                    return
+            except httpx.TransportError:
+                await asyncio.sleep(0.05)
+
+
+async def test_a_second_signal_stops_at_once(data_dir: Path, port: int) -> None:
+    async with serve(data_dir, port) as serving:
+        await serving.line("OmoiOS is ready")
+        # Stopped like this, the API cannot answer the first signal.
+        os.kill(serving.children()["api"], signal.SIGSTOP)
+
+        serving.process.send_signal(signal.SIGINT)
+        await serving.line("stopping;")
+        serving.process.send_signal(signal.SIGINT)
+
+        assert await asyncio.wait_for(serving.process.wait(), 10) == 130
+        assert not embedded.running(data_dir)

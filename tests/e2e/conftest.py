@@ -1,0 +1,37 @@
+"""Platforms for end-to-end tests: one that tests share, and fresh ones to break."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.platform import Platform
+
+
+@pytest.fixture(scope="session")
+def platform() -> Iterator[Platform]:
+    """A platform that runs for the whole session; tests take a project of their own in it."""
+    folder = Path(tempfile.mkdtemp(prefix="omoi-", dir="/tmp"))
+    shared = Platform(folder)
+    shared.start()
+    yield shared
+    assert shared.stop() == 0
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def make_platform(short_tmp: Path) -> Iterator[Callable[..., Platform]]:
+    """Platforms of a test's own; whatever of them still runs at the end is stopped."""
+    made: list[Platform] = []
+
+    def make(**environment: str) -> Platform:
+        platform = Platform(short_tmp / str(len(made)), **environment)
+        made.append(platform)
+        return platform
+
+    yield make
+    for platform in made:
+        if platform.process is not None and platform.process.poll() is None:
+            platform.stop()
