@@ -16,7 +16,7 @@ run: setup ## Start the platform on port 18000 and keep it running until Ctrl-C
 	@$(BIN)/omoi serve
 
 test: setup ## Run every test
-	$(BIN)/pytest
+	$(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile
 
 check: setup ## Lint, format, types, imports, and the sandbox's profile with no skips
 	$(BIN)/ruff check

@@ -29,10 +29,16 @@ def test_a_known_value_is_masked_in_each_of_its_forms(text: str) -> None:
     assert Masker().mask_text(text) == text
 
 
-@pytest.mark.parametrize(
-    "token",
-    ["sk-ant-api03-abcdefghijklmnop", new_token("sbx"), new_token("omoi"), "ghp_" + "a1" * 18, "AKIA" + "A" * 16],
-)
+TOKENS = {
+    "model key": "sk-ant-api03-abcdefghijklmnop",
+    "sandbox token": new_token("sbx"),
+    "user key": new_token("omoi"),
+    "forge token": "ghp_" + "a1" * 18,
+    "cloud key": "AKIA" + "A" * 16,
+}
+
+
+@pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS.keys())
 def test_well_known_tokens_are_masked_by_their_shape(token: str) -> None:
     assert Masker().mask({"a": [f"x {token} y"]}) == {"a": [f"x {MASK} y"]}
 

@@ -152,7 +152,7 @@ async def test_the_agent_sees_only_what_it_may(worker: Worker, platform: Platfor
     output = platform.of_type("agent.tool_completed")[0]["event_data"]["output"]
     seen = dict(line.partition("=")[::2] for line in output.splitlines())
     assert seen["USER_ID"] == "user-1"
-    assert not seen.keys() & {"TASK_DATA_BASE64", "CALLBACK_URL", "OMOI_WORKSPACE"}
+    assert not seen.keys() & {"OMOI_WORKSPACE"}
     assert not [name for name in seen if name.startswith("GIT_CONFIG")]
 
 

@@ -94,7 +94,7 @@ async def record_events(
 
 def _stub(event: Event, reason: str) -> Event:
     """What is kept of an event that is not taken: its number, and why."""
-    data = {"event_type": event.event_type[:100], "reason": reason}
+    data = {"event_type": event.event_type[:100], "reason": reason} if event.event_type else {"reason": reason}
     return Event(REJECTED, data, EventSource.WORKER, event.event_id, event.seq)
 
 

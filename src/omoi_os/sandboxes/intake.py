@@ -59,7 +59,7 @@ async def take_batch(
             unnumbered.append(events.Rejection(None, judged))
         else:
             refused[seq] = judged
-            taken.append(Event("unreadable", {}, EventSource.WORKER, seq=seq))
+            taken.append(Event("", {}, EventSource.WORKER, seq=seq))
     recorded = await events.record_events(session, bus, sandbox, taken, now=now, masker=masker, refused=refused)
     recorded.rejected += unnumbered
     return recorded
