@@ -38,7 +38,7 @@ def asked(platform: Platform, listener: int, canary: Path) -> str:
                 str(platform.data_dir / "admin-token"),
                 str(canary),
                 str(PROBE.parents[2] / "pyproject.toml"),
-                "/proc/1/root/home",
+                f"/proc/1/root{canary}",
             ],
             "folders": ["/", "/etc", "/usr", "/run", "/home"],
             "targets": [
