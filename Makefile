@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test check
+.PHONY: help setup demo run test storm check
 
 BIN := .venv/bin
 
@@ -17,6 +17,9 @@ run: setup ## Start the platform on port 18000 and keep it running until Ctrl-C
 
 test: setup ## Run every test
 	$(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile
+
+storm: setup ## Run 200 tasks, 20 at a time, while the orchestrator is killed every few seconds
+	STORM_TASKS=200 STORM_AT_ONCE=20 STORM_SECONDS=3600 $(BIN)/pytest tests/faults/test_storm.py
 
 check: setup ## Lint, format, types, imports, and the sandbox's profile with no skips
 	$(BIN)/ruff check

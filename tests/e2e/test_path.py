@@ -1,7 +1,10 @@
 """The whole path with real parts: a ticket becomes a verified branch, or says why not."""
 
+import os
 import re
 import subprocess
+import sys
+from pathlib import Path
 
 from tests.e2e.platform import Platform, wait_for
 
@@ -171,3 +174,27 @@ def test_terminating_a_sandbox_fails_its_task_until_a_person_retries_it(platform
 
     assert "stopped by admin@localhost; retry the task to go on" in failed["error"]
     assert (done["status"], done["attempt"]) == ("completed", 2)
+
+
+def test_the_seeds_script_runs_the_same_six_steps_against_any_server(platform: Platform) -> None:
+    script = Path(__file__).parents[2] / "scripts" / "test_api_sandbox_spawn.py"
+    argv = [sys.executable, str(script), "--url", platform.url, "--token", platform.token]
+
+    done = subprocess.run(argv, capture_output=True, text=True, env={"PATH": os.environ["PATH"]})
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line[:5] for line in done.stdout.splitlines() if line.startswith("[")] == [f"[{n}/6]" for n in range(1, 7)]
+    assert "C(50,25) = 126,410,606,437,752" in done.stdout
+
+
+def test_a_project_may_begin_from_a_repository_on_this_machine(platform: Platform, tmp_path: Path) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=me", "-c", "user.email=me@example.org"]
+    for arguments in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "what was there"]):
+        (tmp_path / "mine.txt").write_text("mine")
+        subprocess.run([*git, *arguments], check=True)
+    project = platform.post("/projects", {"name": "mine", "repo_url": str(tmp_path)})["id"]
+
+    done = platform.finished(platform.ticket("Seeded binomial", project_id=project)["id"])
+
+    files = platform.git(project, "ls-tree", "--name-only", done["branch_name"]).split()
+    assert (done["status"], files) == ("completed", ["binomial.py", "mine.txt"])
