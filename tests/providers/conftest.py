@@ -59,7 +59,7 @@ def make_spec() -> MakeSpec:
             "owner": "tests",
             "argv": argv or ["sleep", "600"],
             "env": {"PATH": "/usr/bin:/bin", "HOME": "/home/agent"},
-            "resources": Resources(memory_bytes=256 * MEBIBYTE, cpus=1, pids=64),
+            "resources": Resources(memory_bytes=256 * MEBIBYTE, cpus=1, pids=64, disk_bytes=64 * MEBIBYTE),
             "lifetime": timedelta(seconds=120),
         }
         return SandboxSpec(**(fields | changes))

@@ -41,13 +41,15 @@ def test_limits_are_written_as_the_unified_hierarchy_wants_them(unified: Path) -
         "memory.max": str(1 << 30),
         "memory.swap.max": "0",
         "cpu.max": "150000 100000",
-        "pids.max": str(100 + cgroups.HOLDING_PROCESSES),
+        "pids.max": "100",
     }
     (folder / "memory.events").write_text("low 0\noom 3\noom_kill 2\n")
-    (folder / "memory.current").write_text("4096\n")
-    (folder / "pids.current").write_text("5\n")
+    for name, text in (("memory.current", "4096\n"), ("memory.peak", "8192\n"), ("pids.current", "5\n")):
+        (folder / name).write_text(text)
+    (folder / "cpu.stat").write_text("usage_usec 1500000\nuser_usec 1000000\n")
     assert cgroups.out_of_memory_kills(groups) == 2
-    assert cgroups.usage(groups) == (4096, 2)
+    assert cgroups.usage(groups) == (4096, 1.5, 5)
+    assert cgroups.usage(groups, peak=True) == (8192, 1.5, None)
 
 
 def test_a_machine_without_groups_gives_a_warning_that_names_what_is_missing(tmp_path: Path) -> None:
@@ -68,7 +70,7 @@ def test_this_machines_own_layout_limits_everything_or_says_what_not() -> None:
     cgroups.make(groups, memory_bytes=64 << 20, cpus=0.5, pids=10)
     try:
         limit = [Path(folder, "pids.max").read_text() for name, folder in groups.items() if name in ("pids", "unified")]
-        assert limit == ([] if warning else [f"{10 + cgroups.HOLDING_PROCESSES}\n"])
+        assert limit == ([] if warning else ["10\n"])
         assert cgroups.out_of_memory_kills(groups) == 0
         with pytest.raises(FileExistsError):
             raise_if_made_twice(groups)

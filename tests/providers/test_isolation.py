@@ -69,8 +69,8 @@ async def test_the_hosts_files_and_other_sandboxes_cannot_be_read(
     await provider.write_file(other, f"{paths.HOME}/secret", b"secret")
     (tmp_path / "data").write_text("secret")
     hidden = [
-        str(root / other / "home" / "secret"),
         str(root / other / "spec.json"),
+        str(root / other / "files" / "home" / "secret"),
         str(tmp_path / "data"),
         str(Path.home() / ".profile"),
         "/etc/hostname",
@@ -259,6 +259,103 @@ os.symlink('/etc/shadow', '/home/agent/shadow'); os.mkfifo('/workspace/pipe'); o
     assert sorted(path.name for path in target.iterdir()) == ["file"]
     assert (target / "file").read_text() == "host"
     assert await provider.read_file(sandbox, "/workspace/file") == b"replaced"
+
+
+async def test_nothing_can_be_typed_into_a_terminal(probe: Probe) -> None:
+    type_into = """
+import errno, fcntl, os, pty, termios
+try:
+    open('/dev/tty')
+    print('has a terminal')
+except OSError:
+    print('none')
+_, own = pty.openpty()
+fcntl.ioctl(own, termios.TIOCSCTTY, 0)
+try:
+    fcntl.ioctl(own, termios.TIOCSTI, b'x')
+    print('typed')
+except OSError as error:
+    print(errno.errorcode[error.errno])
+"""
+    # Even of its own: the kernel itself would answer otherwise there.
+    assert (await probe(type_into)).stdout == b"none\nEPERM\n"
+
+
+async def test_tracing_the_first_process_is_refused_and_its_end_is_still_seen(
+    provider: LocalProvider, make_spec: MakeSpec
+) -> None:
+    trace = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+for pid in (1, 2, os.getpid()):
+    libc.ptrace(16, pid, None, None)
+    print(ctypes.get_errno())
+"""
+    ref = await provider.create(make_spec([sys.executable, "-I", "-S", "-c", trace]))
+
+    report = await provider.inspect(ref, wait=SOON)
+
+    assert report.exit_code == 0
+    assert (await provider.read_output(ref)).split() == [str(errno.EPERM).encode()] * 3
+
+
+async def test_processes_that_ignore_the_wish_to_stop_are_gone_when_the_sandbox_is(
+    provider: LocalProvider, make_spec: MakeSpec
+) -> None:
+    mark = str(secrets.randbelow(10**9) + 10**9)
+    deaf = f"""
+import os, signal, time
+for number in range(1, 32):
+    try: signal.signal(number, signal.SIG_IGN)
+    except (OSError, ValueError): pass
+if os.fork() == 0:
+    os.setsid()
+    if os.fork(): os._exit(0)
+open('/workspace/up' + str(os.getpid()), 'w')
+time.sleep({mark})
+"""
+    ref = await provider.create(make_spec([sys.executable, "-I", "-S", "-c", deaf]))
+    await provider.exec(ref, ["sh", "-c", "until [ $(ls /workspace/up* | wc -l) = 2 ]; do :; done"], timeout=SOON)
+    await provider.exec(ref, ["sh", "-c", "kill -TERM $(ls /workspace | tr -d up)"], timeout=SOON)
+    assert (await provider.inspect(ref)).alive
+
+    def left() -> list[bytes]:
+        lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+        return [line for line in lines if mark.encode() in line]
+
+    assert len(left()) == 2
+    await provider.destroy(ref)
+    assert left() == []
+
+
+async def test_open_files_are_bounded_per_process(probe: Probe) -> None:
+    bomb = """
+import os
+count = 0
+try:
+    while True:
+        os.dup(0)
+        count += 1
+except OSError as error:
+    print(count < 17000, error.errno)
+"""
+    assert (await probe(bomb)).stdout == f"True {errno.EMFILE}\n".encode()
+
+
+async def test_devices_cannot_be_made_and_programs_gain_nothing_by_their_owner(probe: Probe) -> None:
+    attempt = """
+import errno, os, stat, subprocess
+try:
+    os.mknod('/workspace/disk', stat.S_IFBLK | 0o666, os.makedev(7, 0))
+    print('made')
+except OSError as error:
+    print(errno.errorcode[error.errno])
+for word in ('nosuid', 'nodev'):
+    for path in ('/workspace', '/home/agent', '/tmp'):
+        line = next(line for line in open('/proc/self/mounts') if line.split()[1] == path)
+        print(word in line.split()[3].split(','))
+"""
+    assert (await probe(attempt)).stdout.split() == [b"EPERM", *[b"True"] * 6]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from omoi_os.config import load_settings
 from omoi_os.errors import ProviderError, SandboxGone
 from omoi_os.protocol import paths
 from omoi_os.providers.base import EndReason, ExecResult, Resources, SandboxRef, SandboxReport, SandboxSpec
-from omoi_os.providers.local import cgroups, control, launcher, processes
+from omoi_os.providers.local import cgroups, control, processes
+from omoi_os.providers.local.machine import Machine
 from omoi_os.providers.local.provider import LocalProvider
 from omoi_os.providers.registry import make_provider
 
@@ -35,7 +36,7 @@ from omoi_os.providers.local.provider import LocalProvider
 
 async def main():
     spec = SandboxSpec(sys.argv[2], "tests", ["sleep", "600"], {"PATH": "/usr/bin:/bin", "TOKEN": "its-own"},
-                       Resources(256 << 20, 1, 64), timedelta(seconds=120))
+                       Resources(256 << 20, 1, 64, 64 << 20), timedelta(seconds=120))
     await LocalProvider(Path(sys.argv[1])).create(spec)
     print("made", flush=True)
     await asyncio.Event().wait()
@@ -67,7 +68,7 @@ async def test_the_exit_code_of_the_first_process_is_told(
 
     report = await provider.inspect(ref, wait=SOON)
 
-    assert report == SandboxReport(alive=False, reason=EndReason.EXITED, exit_code=code)
+    assert (report.alive, report.reason, report.exit_code, report.signal) == (False, EndReason.EXITED, code, None)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -78,7 +79,7 @@ async def test_the_signal_that_killed_the_first_process_is_told(
 
     report = await provider.inspect(ref, wait=SOON)
 
-    assert report == SandboxReport(alive=False, reason=EndReason.SIGNALLED, signal=number)
+    assert (report.alive, report.reason, report.exit_code, report.signal) == (False, EndReason.SIGNALLED, None, number)
 
 
 async def test_what_the_first_process_printed_can_be_read_after_its_end(
@@ -94,7 +95,7 @@ async def test_a_first_process_that_cannot_start_fails_the_creation_and_leaves_n
     provider: LocalProvider, make_spec: MakeSpec, root: Path
 ) -> None:
     spec = make_spec(["/no/such/program"])
-    groups = launcher.groups_for(root / spec.id)
+    groups = Machine().groups_for(root / spec.id)
 
     with pytest.raises(ProviderError, match="/no/such/program"):
         await provider.create(spec)
@@ -174,8 +175,7 @@ async def test_inspecting_with_a_wait_answers_alive_when_the_wait_is_over(
     report = await provider.inspect(sandbox, wait=timedelta(milliseconds=50))
 
     assert report.alive
-    counted = cgroups.limits_warning(cgroups.detect()) is None
-    assert (report.pids == 1) is counted
+    assert report.pids == 1
 
 
 async def test_the_lifetime_ends_a_sandbox(provider: LocalProvider, make_spec: MakeSpec) -> None:
@@ -198,7 +198,7 @@ async def test_a_stopped_sandbox_says_that_it_was_destroyed(
 
 async def test_too_much_memory_ends_a_sandbox_with_that_reason(provider: LocalProvider, make_spec: MakeSpec) -> None:
     hog = [sys.executable, "-I", "-S", "-c", "x = bytearray(4 << 30)\nfor i in range(0, 4 << 30, 4096): x[i] = 1"]
-    ref = await provider.create(make_spec(hog, resources=Resources(64 * 1024 * 1024, 1, 16)))
+    ref = await provider.create(make_spec(hog, resources=Resources(64 << 20, 1, 16, 64 << 20)))
 
     report = await provider.inspect(ref, wait=SOON)
 
@@ -252,8 +252,6 @@ async def test_files_can_be_read_after_the_end(provider: LocalProvider, make_spe
     await provider.inspect(ref, wait=SOON)
 
     assert await provider.read_file(ref, f"{paths.WORKSPACE}/result") == b"kept\n"
-    with pytest.raises(ProviderError, match="has ended"):
-        await provider.exec(ref, ["true"], timeout=SOON)
 
 
 async def test_a_sandbox_outlives_its_killed_starter_and_is_found_again(root: Path, provider: LocalProvider) -> None:
@@ -288,7 +286,7 @@ async def test_a_sandbox_outlives_its_killed_starter_and_is_found_again(root: Pa
 async def test_everything_dies_with_a_killed_supervisor_and_can_still_be_destroyed(
     provider: LocalProvider, sandbox: SandboxRef, root: Path
 ) -> None:
-    groups = launcher.groups_for(root / sandbox)
+    groups = Machine().groups_for(root / sandbox)
     init = json.loads((root / sandbox / "state.json").read_text())["init"]
     inside = processes.open_process(init)
     assert inside is not None
@@ -313,7 +311,7 @@ async def test_destroying_removes_daemons_groups_and_files_and_may_be_repeated(
     ref = await provider.create(make_spec(["sh", "-c", f"{daemon} echo; exec sleep 600"]))
     await provider.exec(ref, [sys.executable, "-I", "-S", "-c", deep], timeout=SOON)
     busy = asyncio.create_task(provider.exec(ref, ["sleep", "600"], timeout=timedelta(seconds=600)))
-    groups = launcher.groups_for(root / ref)
+    groups = Machine().groups_for(root / ref)
     await provider.exec(ref, ["true"], timeout=SOON)
 
     await asyncio.gather(provider.destroy(ref), provider.destroy(ref))
@@ -333,7 +331,7 @@ async def test_a_sandbox_that_ends_leaves_no_group_behind(
     ref = await provider.create(make_spec(["true"]))
     await provider.inspect(ref, wait=SOON)
 
-    assert not any(Path(group).exists() for group in launcher.groups_for(root / ref).values())
+    assert not any(Path(group).exists() for group in Machine().groups_for(root / ref).values())
 
 
 async def test_the_door_is_reached_and_reached_again_after_its_listener_was_restarted(
@@ -373,6 +371,6 @@ async def test_many_sandboxes_start_side_by_side_each_with_a_uid_of_its_own(
 ) -> None:
     refs = await asyncio.gather(*(provider.create(make_spec()) for _ in range(6)))
 
-    uids = {(root / ref / "home").stat().st_uid for ref in refs}
+    uids = {(root / ref / "files").stat().st_uid for ref in refs}
     assert len(uids) == (6 if is_root else 1)
     assert all([(await provider.inspect(ref)).alive for ref in refs])

@@ -16,8 +16,8 @@ HOST = profile.Host(
 USER = profile.Host(is_root=False, top_level={}, etc=(), runtime=(), hides_local=False)
 
 
-def options(host: profile.Host, door: Path | None = None) -> list[str]:
-    return profile.arguments(host, Path("/data/sandboxes/one"), door=door, memory_bytes=1 << 30)
+def options(host: profile.Host, door: Path | None = None, mirror: Path | None = None) -> list[str]:
+    return profile.arguments(host, Path("/data/sandboxes/one"), door=door, mirror=mirror, memory_bytes=1 << 30)
 
 
 def contains(arguments: list[str], *wanted: str) -> bool:
@@ -53,6 +53,13 @@ def test_the_interpreter_is_bound_at_its_own_path_below_folders_that_anyone_may_
 def test_the_doors_folder_is_bound_read_only() -> None:
     assert contains(options(HOST, Path("/data/doors/one")), "--ro-bind", "/data/doors/one", "/run/omoi")
     assert "/run/omoi" not in options(HOST)
+
+
+def test_the_mirror_is_bound_read_only() -> None:
+    mirror = Path("/data/mirrors/one.git")
+
+    assert contains(options(HOST, mirror=mirror), "--ro-bind", "/data/mirrors/one.git", "/run/mirror.git")
+    assert "/run/mirror.git" not in options(HOST)
 
 
 def test_local_programs_of_the_host_are_hidden() -> None:

@@ -1,18 +1,21 @@
 """Fixtures: a platform, a repository on it and a real worker that talks to both."""
 
 import asyncio
+import json
 import shutil
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from omoi_os.protocol.assignment import Assignment
 from omoi_os.protocol.paths import DOOR_PORT
-from omoi_os.worker.command import worker_argv
+from omoi_os.worker.command import salvage_argv, worker_argv
+from omoi_os.worker.places import Places
 
 from .platform import API, SANDBOX_ID, TOKEN, Platform
 
@@ -79,28 +82,76 @@ class Worker:
     def workspace(self) -> Path:
         return self.root / "workspace"
 
-    async def start(self, **changes: object) -> asyncio.subprocess.Process:
-        """Start the reporter as the provider would, with the contract's environment and no other."""
-        assignment = replace(self.assignment, **changes)  # type: ignore[arg-type]
-        self.home.mkdir(exist_ok=True)
-        self.workspace.mkdir(exist_ok=True)
-        url = f"http://127.0.0.1:{DOOR_PORT}" if self.behind_door else self.platform.url
-        argv = [*ALONE, *worker_argv()] if self.behind_door else worker_argv()
-        environ = {
+    @property
+    def places(self) -> Places:
+        """Where this worker finds things."""
+        return Places.from_environ(self.where)
+
+    @property
+    def where(self) -> dict[str, str]:
+        """The variables that name its places; all that a waiting worker has."""
+        return {
             "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
             "HOME": str(self.home),
             "OMOI_WORKSPACE": str(self.workspace),
             "OMOI_DOOR": str(self.root / "door"),
+            "OMOI_MIRROR": str(self.root / "mirror.git"),
+        }
+
+    def environ(self, **changes: object) -> dict[str, str]:
+        """The contract's environment and no other."""
+        url = f"http://127.0.0.1:{DOOR_PORT}" if self.behind_door else self.platform.url
+        return {
+            **self.where,
             "SANDBOX_ID": SANDBOX_ID,
-            "TASK_DATA_BASE64": assignment.encode(),
+            "TASK_DATA_BASE64": replace(self.assignment, **changes).encode(),  # type: ignore[arg-type]
             "USER_ID": "user-1",
             "CALLBACK_URL": f"{url}{API}/events",
             "ANTHROPIC_BASE_URL": url,
             "ANTHROPIC_AUTH_TOKEN": TOKEN,
             "CLAUDE_CODE_MAX_RETRIES": "2",
         }
-        self.process = await asyncio.create_subprocess_exec(*argv, env=environ, cwd="/", stderr=asyncio.subprocess.PIPE)
+
+    async def start(self, **changes: object) -> asyncio.subprocess.Process:
+        """Start the reporter as the provider would."""
+        return await self.launch(worker_argv(), self.environ(**changes))
+
+    async def launch(self, argv: list[str], environ: dict[str, str]) -> asyncio.subprocess.Process:
+        """Start its first process."""
+        self.home.mkdir(exist_ok=True)
+        self.workspace.mkdir(exist_ok=True)
+        command = [*ALONE, *argv] if self.behind_door else argv
+        self.process = await asyncio.create_subprocess_exec(
+            *command, env=environ, cwd="/", stderr=asyncio.subprocess.PIPE
+        )
         return self.process
+
+    async def run(self, argv: list[str], environ: dict[str, str], *, stdin: bytes = b"") -> tuple[int, bytes, str]:
+        """Run a command beside it as `exec` would, to its end: exit code, output and errors."""
+        process = await asyncio.create_subprocess_exec(
+            *(*ALONE, *argv) if self.behind_door else argv,
+            env=environ,
+            cwd="/",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            async with asyncio.timeout(90):
+                out, err = await process.communicate(stdin)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        assert process.returncode is not None
+        return process.returncode, out, err.decode()
+
+    async def salvage(self, **changes: object) -> tuple[int, dict[str, Any]]:
+        """Salvage with the environment of a normal start; the exit code and what it says."""
+        code, out, said = await self.run(salvage_argv(), self.environ(**changes))
+        found = dict(json.loads(out))
+        assert said.splitlines() == found["problems"]
+        return code, found
 
     async def end(self) -> tuple[int, str]:
         """Wait for its end; its exit code and what it printed."""

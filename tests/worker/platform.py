@@ -47,6 +47,9 @@ class Platform:
         self.heartbeats: list[dict[str, Any]] = []
         self.blobs: dict[str, bytes] = {}
         self.transcripts: dict[str, bytes] = {}
+        #: How often a transcript was put, and the status that it is answered with instead.
+        self.transcript_puts = 0
+        self.transcript_status = 200
         self.model_calls = 0
         #: Answer every batch with this status instead.
         self.batch_status: int | None = None
@@ -145,8 +148,12 @@ class Platform:
     async def _put_transcript(self, request: web.Request) -> web.Response:
         self._check(request)
         assert request.content_type == "application/x-ndjson"
-        self.transcripts[request.query["session_id"]] = await request.read()
-        return web.json_response({})
+        content = await request.read()
+        self.transcript_puts += 1
+        if self.transcript_status == 200:
+            self.transcripts[request.query["session_id"]] = content
+        await self._notify()
+        return web.json_response({}, status=self.transcript_status)
 
     async def _get_task(self, request: web.Request) -> web.Response:
         self._check(request)

@@ -106,7 +106,7 @@ async def test_delivery_ends_when_another_attempt_took_over(root: Path, platform
 async def test_heartbeats_go_on_through_an_outage(platform: Platform) -> None:
     beats = 0
 
-    def status() -> dict[str, int]:
+    async def status() -> dict[str, int]:
         nonlocal beats
         beats += 1
         return {"beat": beats}
@@ -123,5 +123,8 @@ async def test_heartbeats_go_on_through_an_outage(platform: Platform) -> None:
 
 
 async def test_a_heartbeat_with_a_dead_token_ends_the_worker(platform: Platform) -> None:
+    async def status() -> dict[str, int]:
+        return {}
+
     with pytest.raises(Superseded):
-        await asyncio.wait_for(delivery.beat(api_of(platform, "sbx_old"), dict, every=0.01), 30)
+        await asyncio.wait_for(delivery.beat(api_of(platform, "sbx_old"), status, every=0.01), 30)

@@ -1,6 +1,7 @@
 """The checkout, against a real git server."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ from .platform import TOKEN
 
 
 @pytest.fixture
-def checkout(worker: Worker, root: Path) -> Repository:
-    return Repository(root / "workspace", worker.assignment, TOKEN, dict(os.environ))
+def checkout(worker: Worker) -> Repository:
+    return Repository(worker.places, worker.assignment, TOKEN, dict(os.environ))
 
 
 def push(seed: Path, branch: str, **files: str) -> None:
@@ -89,8 +90,63 @@ async def test_the_token_is_in_no_file_and_no_argument(checkout: Repository) -> 
     assert "extraheader" not in (await checkout.run("config", "--local", "--list"))
 
 
-async def test_nothing_unfinished_pushes_nothing(checkout: Repository, repository: Path) -> None:
-    base = await checkout.check_out()
+@pytest.fixture
+def mirror(checkout: Repository, repository: Path) -> Path:
+    """A mirror of the repository that someone else owns, as a provider binds it in."""
+    path = checkout.places.mirror
+    git(repository, "clone", "--quiet", "--mirror", str(repository), str(path))
+    for entry in (path, *path.rglob("*")):
+        os.chown(entry, 65534, 65534)
+    return path
 
-    assert await checkout.save_unfinished_work(base) is None
-    assert git(repository, "branch", "--list", "wip/*") == ""
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files below a folder."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+async def test_a_mirror_spares_the_transfer_and_stays_as_it_was(
+    checkout: Repository, mirror: Path, repository: Path, root: Path
+) -> None:
+    push(root / "seed", BRANCH, newer="than the mirror\n")
+    before = contents(mirror)
+    await checkout.check_out()
+    (checkout.workspace / "mine").touch()
+    await checkout.commit("Mine")
+    await checkout.push()
+
+    assert (checkout.workspace / "newer").exists()
+    alternates = checkout.workspace / ".git" / "objects" / "info" / "alternates"
+    assert alternates.read_text() == f"{mirror}/objects\n"
+    counts = dict(line.split(": ") for line in git(checkout.workspace, "count-objects", "-v").splitlines())
+    assert int(counts["count"]) + int(counts["in-pack"]) == 6, "what the mirror holds was copied"
+    assert git(repository, "rev-parse", BRANCH) == await checkout.head()
+    assert contents(mirror) == before
+
+
+@pytest.mark.parametrize("damage", ["no objects", "no repository"])
+async def test_a_broken_mirror_is_done_without(checkout: Repository, mirror: Path, damage: str) -> None:
+    if damage == "no objects":
+        for pack in mirror.rglob("pack-*"):
+            pack.write_bytes(b"")
+        for entry in (mirror / "objects").glob("??/*"):
+            entry.unlink()
+    else:
+        shutil.rmtree(mirror)
+        mirror.mkdir()
+    await checkout.check_out()
+
+    assert (checkout.workspace / "README.md").read_text() == "# Demo\n"
+    mirror.rename(mirror.with_name("gone"))
+    git(checkout.workspace, "fsck", "--no-dangling")
+
+
+async def test_a_checkout_that_was_used_before_keeps_what_is_in_it(checkout: Repository, root: Path) -> None:
+    base = await checkout.check_out()
+    push(root / "seed", f"wip/{TASK_ID}", mine="old\n")
+    (checkout.workspace / "mine").write_text("new\n")
+    (checkout.workspace / ".git" / "index.lock").touch()
+
+    assert await checkout.check_out() == base
+    assert (checkout.workspace / "mine").read_text() == "new\n"
+    assert git(checkout.workspace, "status", "--porcelain") == "?? mine"

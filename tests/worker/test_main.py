@@ -49,7 +49,8 @@ async def test_a_task_becomes_a_pushed_commit_and_one_completed_event(
     assert message == f"OmoiOS agent <agent@omoi.local>\nCalculate binomial coefficient\n\nTask: {TASK_ID}"
     assert ANSWER.encode() in platform.transcripts[done["session_id"]]
     assert platform.heartbeats
-    assert platform.heartbeats[-1]["event_data"].keys() == {"status", "turn", "current_tool", "rss_mb", "spooled"}
+    seen = platform.heartbeats[-1]["event_data"]
+    assert seen.keys() >= {"status", "turn", "current_tool", "spooled", "rss_mb", "pids", "cpu_s", "disk_mb", "busy"}
 
 
 async def test_a_refusal_of_the_model_fails_with_its_own_sentence(worker: Worker, platform: Platform) -> None:
@@ -184,7 +185,8 @@ def test_the_reporter_imports_the_standard_library_alone() -> None:
     argv = worker_argv()
     argv[argv.index("-c") :] = [
         "-c",
-        f"import sys; sys.path.insert(0, {str(SOURCE)!r}); import omoi_os.worker.main, omoi_os.worker.door\n"
+        f"import sys; sys.path.insert(0, {SOURCE!r})\n"
+        "from omoi_os.worker import door, handover, main, salvage, waiting\n"
         "print('\\n'.join(getattr(m, '__file__', None) or '' for m in sys.modules.values()))\n"
         "print(*sorted(sys.modules))",
     ]

@@ -107,7 +107,9 @@ async def test_the_heartbeat_knows_the_turn_and_the_tool(report: Report) -> None
     report.relay({"event_type": "agent.tool_use", "event_data": used})
     status = report.status()
     assert (status["turn"], status["current_tool"], status["spooled"]) == (3, "Bash", 1)
-    assert status["rss_mb"] > 0
+    assert status["current_tool_since"] is not None
+    assert report.in_tool
 
     report.relay({"event_type": "agent.tool_completed", "event_data": used})
     assert report.status()["current_tool"] is None
+    assert not report.in_tool

@@ -18,6 +18,7 @@ COMMANDS = {
     "gateway": ("omoi_os.cli.gateway", "run the gateway alone: the sandboxes' only door"),
     "orchestrator": ("omoi_os.cli.orchestrator", "run an orchestrator alone"),
     "demo": ("omoi_os.cli.demo", "take a ticket to a verified branch and show each step"),
+    "doctor": ("omoi_os.cli.doctor", "check each part of this machine and of the configuration"),
 }
 #: What an interrupted command exits with, as shells do.
 INTERRUPTED = 130
@@ -60,6 +61,10 @@ def _parser() -> argparse.ArgumentParser:
         _add_settings(command)
         if name in ("api", "gateway", "orchestrator"):
             command.add_argument("--no-migrate", action="store_true", default=None, help="the schema is current")
+        if name == "doctor":
+            command.add_argument(
+                "--provider", metavar="NAME", help="try out this provider of sandboxes, behaviour by behaviour"
+            )
     return parser
 
 

@@ -19,5 +19,8 @@ DOOR_SOCKET = "gateway.sock"
 #: The loopback port inside a sandbox that leads to the door, for programs that cannot speak unix sockets.
 DOOR_PORT = 8901
 
+#: Where a mirror of the project's repository is bound in read-only, if there is one.
+MIRROR = "/run/mirror.git"
+
 #: The worker's process id, for whoever asks it to stop.
 PID_FILE = f"{HOME}/.omoi/worker.pid"

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NewType, Protocol
 
-#: A provider's own name for a sandbox; it is stored in the sandbox's row and outlives this process.
+#: A sandbox's name at its provider: the id of its spec. It is stored in a row and outlives this process.
 SandboxRef = NewType("SandboxRef", str)
 
 
@@ -18,6 +18,18 @@ class Resources:
     memory_bytes: int
     cpus: float
     pids: int
+    #: Home and workspace together.
+    disk_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """Where our own program is inside this provider's sandboxes."""
+
+    #: The interpreter that has the agent's SDK among its packages.
+    python: str
+    #: The folder that holds the package `omoi_os`.
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,8 @@ class SandboxSpec:
     lifetime: timedelta
     #: A folder of this machine with the gateway's socket, bound in at `protocol.paths.DOOR`.
     door: Path | None = None
+    #: A bare repository of this machine, bound in read-only at `protocol.paths.MIRROR`, for quick clones.
+    mirror: Path | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -56,7 +70,8 @@ class EndReason(StrEnum):
 
     EXITED = "exited"  #: its first process ended by itself
     SIGNALLED = "signalled"  #: its first process was killed by a signal
-    OUT_OF_MEMORY = "out_of_memory"  #: the kernel killed it for memory
+    OUT_OF_MEMORY = "out_of_memory"  #: its first process or one it waited for was killed for memory
+    DISK_FULL = "disk_full"  #: it was ended for using more disk than it may
     LIFETIME = "lifetime"  #: its lifetime was over
     DESTROYED = "destroyed"  #: it was asked to go
     UNKNOWN = "unknown"  #: its keeper died without telling
@@ -70,7 +85,10 @@ class SandboxReport:
     reason: EndReason | None = None
     exit_code: int | None = None
     signal: int | None = None
+    #: What it uses now, or used at the most when that is what the provider knows; None where it cannot tell.
     memory_bytes: int | None = None
+    cpu_seconds: float | None = None
+    disk_bytes: int | None = None
     pids: int | None = None
 
 
@@ -78,12 +96,29 @@ class SandboxProvider(Protocol):
     """Makes and holds sandboxes.
 
     Any method may raise `ProviderUnavailable`; all but `create`, `list` and `destroy` raise `SandboxGone` for a
-    sandbox that no longer exists. A sandbox that has ended still exists, with its files, until it is destroyed.
+    sandbox that no longer exists. A sandbox whose first process has ended still exists until it is destroyed: its
+    files can be read and commands can be run in it, so that unfinished work can be saved.
     """
 
-    name: str
-    #: What of a sandbox's resources cannot be limited here, as a sentence for a person.
-    limits_warning: str | None
+    @property
+    def name(self) -> str:
+        """What a setting calls it."""
+
+    @property
+    def site(self) -> str:
+        """Where it makes sandboxes: only orchestrators that name the same place can see whether one lives there."""
+
+    @property
+    def runtime(self) -> Runtime:
+        """Where our own program is inside its sandboxes."""
+
+    @property
+    def has_door(self) -> bool:
+        """Whether its sandboxes reach the gateway by a socket bound in (`spec.door`); else at `CALLBACK_URL`."""
+
+    @property
+    def limits_warning(self) -> str | None:
+        """What of a sandbox's resources cannot be limited here, as a sentence for a person."""
 
     async def create(self, spec: SandboxSpec) -> SandboxRef:
         """Make it and start its first process. An id that exists already raises `ProviderError`;
@@ -92,8 +127,9 @@ class SandboxProvider(Protocol):
     async def exec(
         self, ref: SandboxRef, argv: Sequence[str], *, stdin: bytes = b"", cwd: str | None = None, timeout: timedelta
     ) -> ExecResult:
-        """Run a command to its end. A non-zero exit is a result; `TimeoutError` is raised
-        once the command's whole process tree is dead."""
+        """Run a command to its end, also after the first process has ended. A non-zero exit is a result, a signal is
+        128 more than its number; what the command leaves running is killed. `TimeoutError` is raised once the
+        command's whole process tree is dead."""
 
     async def write_file(self, ref: SandboxRef, path: str, content: bytes) -> None:
         """Write a file inside, making its parents. The path is absolute and under the home or the workspace."""

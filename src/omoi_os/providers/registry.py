@@ -1,21 +1,32 @@
-"""Which provider a setting names."""
+"""Which provider a name means. Adding one is a file and a line here."""
 
-from collections.abc import Callable
+import importlib
+from typing import Protocol, cast
 
 from omoi_os.config import Settings
+from omoi_os.errors import ConfigError
 from omoi_os.providers.base import SandboxProvider
-from omoi_os.providers.local.provider import LocalProvider
+
+#: Each module has `make(settings) -> SandboxProvider`; it is loaded when it is first asked for, as some need packages
+#: that not every installation has.
+PROVIDERS = {
+    "local": "omoi_os.providers.local.factory",
+    "docker": "omoi_os.providers.docker.factory",
+    "daytona": "omoi_os.providers.daytona.factory",
+}
 
 
-def _local(settings: Settings) -> LocalProvider:
-    provider = LocalProvider(settings.sandboxes_dir)
-    provider.check()
-    return provider
+class _Factory(Protocol):
+    def make(self, settings: Settings) -> SandboxProvider: ...
 
 
-PROVIDERS: dict[str, Callable[[Settings], SandboxProvider]] = {"local": _local}
+def make_provider(settings: Settings, name: str | None = None) -> SandboxProvider:
+    """The provider of this name, or the one that the settings choose.
 
-
-def make_provider(settings: Settings) -> SandboxProvider:
-    """The provider that the settings choose. Raises `SetupError`, with the remedy, if it cannot work here."""
-    return PROVIDERS[settings.sandbox_provider](settings)
+    Raises `SetupError`, with the remedy, if it cannot work here, and `ConfigError` for a name that is not known.
+    """
+    wanted = name or settings.sandbox_provider
+    if wanted not in PROVIDERS:
+        raise ConfigError(f"there is no provider {wanted!r}; known are {', '.join(PROVIDERS)}")
+    factory = cast("_Factory", importlib.import_module(PROVIDERS[wanted]))
+    return factory.make(settings)

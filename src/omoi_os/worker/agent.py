@@ -124,9 +124,12 @@ def _failure(error: Exception) -> dict[str, Any]:
 async def _run(connection: socket.socket) -> int:
     reader, writer = await asyncio.open_connection(sock=connection, limit=MAX_MESSAGE_BYTES)
     channel = Channel(reader, writer)
+    await channel.send({"type": "ready"})
     start = await channel.receive()
     if start is None:
         return 0
+    os.environ.clear()
+    os.environ.update(start["environ"])
     try:
         await work(channel, start)
     except Exception as error:  # noqa: BLE001

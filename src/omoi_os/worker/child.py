@@ -14,6 +14,7 @@ from typing import Any
 from omoi_os.worker.command import agent_argv
 from omoi_os.worker.places import Places
 from omoi_os.worker.processes import MARK_NAME, kill_marked, kill_tree
+from omoi_os.worker.usage import Agent
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 CHUNK_BYTES = 256 * 1024
@@ -45,6 +46,8 @@ def agent_environ(environ: Mapping[str, str], places: Places, *, mark: str) -> d
         "XDG_RUNTIME_DIR": str(cache / "run"),
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+        # The SDK brings its CLI along: to ask that one for its version costs a start of it.
+        "CLAUDE_AGENT_SDK_SKIP_VERSION_CHECK": "1",
         # The CLI refuses some modes to root unless it is told that a sandbox holds it.
         "IS_SANDBOX": "1",
         # A git command of the agent that needs a password must fail, not wait for one.
@@ -60,12 +63,15 @@ class AgentChild:
         self._process = process
         self._mark = mark
         self._reader, self._writer = streams
+        self._pending = bytearray()
+        self._searched = 0
+        self._skipping = False
         self._stderr = bytearray()
         self._reading = asyncio.create_task(self._read_stderr())
 
     @classmethod
-    async def spawn(cls, environ: Mapping[str, str], places: Places) -> AgentChild:
-        """Start it; it imports the SDK while it waits for `send`."""
+    async def spawn(cls, places: Places) -> AgentChild:
+        """Start it; it imports the SDK while it waits for `start`, and knows nothing of any task until then."""
         for folder in ("claude", "run"):
             (places.home / ".cache" / folder).mkdir(parents=True, exist_ok=True, mode=0o700)
         mark = os.urandom(8).hex()
@@ -74,7 +80,7 @@ class AgentChild:
             process = await asyncio.create_subprocess_exec(
                 *agent_argv(theirs.fileno()),
                 cwd=places.home,
-                env=agent_environ(environ, places, mark=mark),
+                env={"HOME": str(places.home), "LC_ALL": "C.UTF-8", MARK_NAME: mark},
                 pass_fds=[theirs.fileno()],
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
@@ -84,9 +90,9 @@ class AgentChild:
         return cls(process, await asyncio.open_connection(sock=ours), mark=mark)
 
     @property
-    def pid(self) -> int:
-        """The child's process id."""
-        return self._process.pid
+    def agent(self) -> Agent:
+        """How its processes are found."""
+        return Agent(self._process.pid, self._mark)
 
     @property
     def stderr(self) -> str:
@@ -105,29 +111,53 @@ class AgentChild:
             self._writer.write(json.dumps(order).encode() + b"\n")
             await self._writer.drain()
 
+    async def start(self, conversation: Mapping[str, Any], environ: Mapping[str, str], places: Places) -> None:
+        """Let it work; its environment comes with the order, so that it can wait for one without knowing any task."""
+        await self.send({**conversation, "environ": agent_environ(environ, places, mark=self._mark)})
+
+    async def wait_until_ready(self) -> bool:
+        """True once it has loaded the SDK; False when it ended before."""
+        async for message in self.messages():
+            if not isinstance(message, NotJson) and message.get("type") == "ready":
+                return True
+        return False
+
     async def messages(self) -> AsyncIterator[dict[str, Any] | NotJson]:
         """What it says, line by line, until it hangs up; an unreadable line is given as `NotJson`."""
-        pending = bytearray()
-        skipping = False
-        while chunk := await self._read_chunk():
-            *lines, rest = chunk.split(b"\n")
-            for line in lines:
-                if not skipping:
-                    yield _parse(bytes(pending) + line)
-                skipping = False
-                pending.clear()
-            if not skipping:
-                pending += rest
-            if len(pending) > MAX_LINE_BYTES:
-                pending.clear()
-                skipping = True
-                yield NotJson(f"The agent sent a line of more than {MAX_LINE_BYTES} bytes.")
+        while (message := await self._receive()) is not None:
+            yield message
+
+    async def _receive(self) -> dict[str, Any] | NotJson | None:
+        while True:
+            end = self._pending.find(b"\n", self._searched)
+            if end >= 0:
+                line = bytes(self._pending[:end])
+                del self._pending[: end + 1]
+                self._searched = 0
+                if not self._skipping:
+                    return _parse(line)
+                self._skipping = False
+                continue
+            if self._skipping or len(self._pending) > MAX_LINE_BYTES:
+                told, self._skipping = self._skipping, True
+                self._pending.clear()
+                if not told:
+                    return NotJson(f"The agent sent a line of more than {MAX_LINE_BYTES} bytes.")
+            self._searched = len(self._pending)
+            chunk = await self._read_chunk()
+            if not chunk:
+                return None
+            self._pending += chunk
 
     async def _read_chunk(self) -> bytes:
         try:
             return await self._reader.read(CHUNK_BYTES)
         except OSError:
             return b""
+
+    async def ended(self) -> None:
+        """Return when its process has ended, by whatever hand."""
+        await self._process.wait()
 
     async def wait(self, *, timeout: float = ENDING_SECONDS) -> int | None:
         """Its exit code (negative: the signal) once it has ended by itself; None when it had to be killed."""

@@ -1,32 +1,58 @@
-"""The commands that start the worker's processes; the same paths exist inside and outside a sandbox."""
+"""The commands that start the worker's processes, given where our program is inside a sandbox."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-#: The folder that holds the package `omoi_os`.
-SOURCE = Path(__file__).resolve().parents[2]
+#: The folder that holds the package `omoi_os`, and the interpreter: of this process.
+SOURCE = str(Path(__file__).resolve().parents[2])
+PYTHON = sys.executable
+
+#: How long `salvage_argv` takes at the most, for whoever has to name a time-out.
+SALVAGE_SECONDS = 45.0
 
 
-def worker_argv() -> list[str]:
-    """The first process of a work sandbox: the reporter, on the standard library alone."""
-    return _reporter_argv("main")
+def worker_argv(python: str = PYTHON, source: str = SOURCE, *, waiting: bool = False) -> list[str]:
+    """The first process of a work sandbox: the reporter, on the standard library alone.
+
+    With `waiting` it starts without a task, loads the agent's SDK in its child and waits for `handover_argv`.
+    """
+    return _reporter_argv("waiting" if waiting else "main", python, source)
 
 
-def door_argv() -> list[str]:
+def door_argv(python: str = PYTHON, source: str = SOURCE) -> list[str]:
     """The first process of a verify sandbox: only the way to the gateway, until SIGTERM."""
-    return _reporter_argv("door")
+    return _reporter_argv("door", python, source)
+
+
+def handover_argv(python: str = PYTHON, source: str = SOURCE) -> list[str]:
+    """Gives a waiting worker its task: stdin is a JSON object of all variables of a normal start.
+
+    Exit codes: 0 taken, 2 the variables make no start (the reason is on stderr; it still waits), 4 taken before: a
+    warm sandbox is used once, 5 nobody waits. With nothing on stdin it exits with 0 as soon as the worker is ready.
+    """
+    return _reporter_argv("handover", python, source)
+
+
+def salvage_argv(python: str = PYTHON, source: str = SOURCE) -> list[str]:
+    """Saves what a sandbox still holds: unfinished work, transcript, spool. It may be run again at any time.
+
+    The worker's variables are a JSON object on stdin, or this command's own, or those that were handed over here. It
+    prints one line of JSON and exits with 0 when everything is safe, else with 1 and the reasons on stderr. A worker
+    that still runs is stopped first; where that ends the sandbox, and this command with it, run it again.
+    """
+    return _reporter_argv("salvage", python, source)
 
 
 def agent_argv(channel: int) -> list[str]:
     """The agent child, with the packages of this interpreter. `channel` is the inherited socket's number."""
-    return [sys.executable, "-I", "-c", _start("agent"), str(channel)]
+    return [PYTHON, "-I", "-c", _start("agent", SOURCE), str(channel)]
 
 
-def _reporter_argv(module: str) -> list[str]:
-    return [sys.executable, "-I", "-S", "-c", _start(module)]
+def _reporter_argv(module: str, python: str, source: str) -> list[str]:
+    return [python, "-I", "-S", "-c", _start(module, source)]
 
 
-def _start(module: str) -> str:
-    return f"import sys; sys.path.insert(0, {str(SOURCE)!r}); from omoi_os.worker.{module} import main; main()"
+def _start(module: str, source: str) -> str:
+    return f"import sys; sys.path.insert(0, {source!r}); from omoi_os.worker.{module} import main; main()"

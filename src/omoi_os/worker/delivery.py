@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -92,11 +92,11 @@ async def _send_stub(event: Event, *, spool: Spool, api: Api) -> None:
         spool.acknowledge(last_seq)
 
 
-async def beat(api: Api, status: Callable[[], dict[str, Any]], *, every: float) -> NoReturn:
+async def beat(api: Api, status: Callable[[], Awaitable[dict[str, Any]]], *, every: float) -> NoReturn:
     """Report that the worker lives, whatever the agent does. Best effort; ends only by `Superseded`."""
     while True:
         await asyncio.sleep(every)
-        event = Event(EventType.AGENT_HEARTBEAT, status(), source=EventSource.WORKER)
+        event = Event(EventType.AGENT_HEARTBEAT, await status(), source=EventSource.WORKER)
         try:
             await api.post_event(event, timeout=HEARTBEAT_TIMEOUT_SECONDS)
         except HttpError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -44,3 +45,14 @@ class Environment:
             places=Places.from_environ(variables),
             variables=variables,
         )
+
+    @classmethod
+    def parse(cls, raw: bytes) -> Environment:
+        """Read them from a JSON object, which is how they come to a process that has none."""
+        try:
+            variables = json.loads(raw)
+        except (ValueError, RecursionError) as error:
+            raise BadEnvironment(f"the variables are not JSON: {error}") from error
+        if not isinstance(variables, dict) or not all(isinstance(value, str) for value in variables.values()):
+            raise BadEnvironment("the variables are not a JSON object of texts")
+        return cls.read(variables)

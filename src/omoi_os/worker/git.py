@@ -1,4 +1,4 @@
-"""Git: the checkout, the commit, the push, and the branch that keeps unfinished work."""
+"""Git: the checkout, the commit and the push."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import os
 import random
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from omoi_os.protocol.assignment import Assignment
+from omoi_os.worker.places import Places
 from omoi_os.worker.processes import kill_tree
+
+T = TypeVar("T")
 
 AUTHOR_NAME = "OmoiOS agent"
 AUTHOR_EMAIL = "agent@omoi.local"
@@ -27,7 +31,7 @@ MAX_FILES_LISTED = 500
 _EXCLUDED = "\n".join(
     ["__pycache__/", "*.py[co]", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", "node_modules/", ".venv/", ""]
 )
-_FINAL = ("[rejected]", "[remote rejected]", "error: 40", "not found", "refusing")
+_FINAL = ("[rejected]", "[remote rejected]", "error: 40", "not found", "refusing", "could not read Username")
 
 
 class GitError(Exception):
@@ -39,34 +43,49 @@ class GitError(Exception):
         self.final = final
 
 
+def write_excluded(git_dir: Path) -> None:
+    """Have a repository ignore what tools leave behind."""
+    (git_dir / "info").mkdir(exist_ok=True)
+    (git_dir / "info" / "exclude").write_text(_EXCLUDED)
+
+
 @dataclass(frozen=True, slots=True)
 class Repository:
     """The task's checkout. Hooks and personal settings never run in these commands."""
 
-    workspace: Path
+    places: Places
     assignment: Assignment
     token: str
     environ: Mapping[str, str]
+    #: Variables for git itself, such as another index.
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def workspace(self) -> Path:
+        """Where the branch is checked out."""
+        return self.places.workspace
 
     @property
     def wip(self) -> str:
         """The branch that keeps unfinished work."""
         return f"wip/{self.assignment.task_id}"
 
-    async def run(self, *arguments: str, cwd: Path | None = None, timeout: float = COMMAND_SECONDS) -> str:
+    async def run(
+        self, *arguments: str, cwd: Path | None = None, stdin: bytes = b"", timeout: float = COMMAND_SECONDS
+    ) -> str:
         """Run one git command and return what it printed; `GitError` when it fails or takes too long."""
         process = await asyncio.create_subprocess_exec(
             "git",
             *arguments,
             cwd=cwd or self.workspace,
             env=self._environ(),
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
         try:
             async with asyncio.timeout(timeout):
-                out, err = await process.communicate()
+                out, err = await process.communicate(stdin or None)
         except TimeoutError:
             raise GitError(f"git {arguments[0]} did not end within {timeout:g} s", final=False) from None
         finally:
@@ -77,20 +96,23 @@ class Repository:
             said = err.decode(errors="replace").strip()[-2000:]
             final = any(mark in said for mark in _FINAL)
             raise GitError(f"git {arguments[0]} failed: {said or f'exit code {process.returncode}'}", final=final)
-        return out.decode(errors="replace").strip()
+        return os.fsdecode(out).removesuffix("\n")
 
     def _environ(self) -> dict[str, str]:
         # The token travels in the environment: argv and config files can be read by more processes, for longer.
-        settings = {
-            f"http.{self.assignment.git_url}.extraHeader": f"Authorization: Bearer {self.token}",
-            "http.lowSpeedLimit": "1",
-            "http.lowSpeedTime": "60",
-            "core.hooksPath": os.devnull,
-            "core.fsmonitor": "false",
-            "commit.gpgSign": "false",
-            "gc.auto": "0",
-            "safe.directory": str(self.workspace),
-        }
+        settings = [
+            (f"http.{self.assignment.git_url}.extraHeader", f"Authorization: Bearer {self.token}"),
+            ("http.lowSpeedLimit", "1"),
+            ("http.lowSpeedTime", "60"),
+            ("core.hooksPath", os.devnull),
+            ("core.fsmonitor", "false"),
+            ("core.quotePath", "false"),
+            ("commit.gpgSign", "false"),
+            ("gc.auto", "0"),
+            ("safe.directory", str(self.workspace)),
+            # Another user of this machine owns it.
+            ("safe.directory", str(self.places.mirror)),
+        ]
         environ = {
             "PATH": self.environ.get("PATH", os.defpath),
             "HOME": self.environ.get("HOME", "/"),
@@ -100,38 +122,68 @@ class Repository:
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_COUNT": str(len(settings)),
         }
-        for number, (key, value) in enumerate(settings.items()):
+        for number, (key, value) in enumerate(settings):
             environ |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-        return environ
+        return {**environ, **self.variables}
 
     async def check_out(self) -> str:
         """Have the branch in the workspace, with unfinished work of an earlier attempt; returns the branch's commit."""
-        if not await self._is_checked_out():
-            await self._repeat(self._clone, tries=CLONE_TRIES)
-        await self.run("config", "user.name", AUTHOR_NAME)
-        await self.run("config", "user.email", AUTHOR_EMAIL)
-        (self.workspace / ".git" / "info").mkdir(exist_ok=True)
-        (self.workspace / ".git" / "info" / "exclude").write_text(_EXCLUDED)
-        base = await self.run("rev-parse", f"refs/remotes/origin/{self.assignment.branch_name}")
-        await self._continue_unfinished_work()
+        if await self._is_checked_out():
+            # What an earlier worker left here is newer than what was saved of it, and stays as it is.
+            (self.workspace / ".git" / "index.lock").unlink(missing_ok=True)
+            base = await self._pushed()
+        else:
+            unfinished = await self._clone_and_look()
+            write_excluded(self.workspace / ".git")
+            base = await self._pushed()
+            if unfinished:
+                await self.repeat(self._continue_unfinished_work, tries=CLONE_TRIES)
+        self.remember_base(base)
         return base
 
+    def remember_base(self, commit: str) -> None:
+        """Note what is pushed already; all else in a workspace is unfinished."""
+        self.places.base_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        partial = self.places.base_file.with_suffix(".new")
+        partial.write_text(commit)
+        partial.replace(self.places.base_file)
+
     async def _is_checked_out(self) -> bool:
-        if not (self.workspace / ".git").exists():
+        if not self.places.base_file.exists() or not (self.workspace / ".git").exists():
             return False
         try:
-            await self.run("rev-parse", "--verify", f"refs/remotes/origin/{self.assignment.branch_name}")
-            await self.run("rev-parse", "--verify", "HEAD")
+            await self._pushed()
+            await self.head()
         except GitError:
             return False
         return True
 
+    async def _pushed(self) -> str:
+        return await self.run("rev-parse", "--verify", f"refs/remotes/origin/{self.assignment.branch_name}")
+
+    async def _clone_and_look(self) -> bool:
+        """Clone, and find out beside it whether there is unfinished work."""
+        looking = asyncio.create_task(self.repeat(self._has_unfinished_work, tries=CLONE_TRIES))
+        try:
+            await self.repeat(self._clone, tries=CLONE_TRIES)
+            return await looking
+        finally:
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
+
     async def _clone(self) -> None:
+        if self.places.mirror.is_dir():
+            # The mirror only makes it quicker; whatever is wrong with it must not stop the task.
+            with contextlib.suppress(GitError):
+                return await self._clone_with(f"--reference-if-able={self.places.mirror}")
+        return await self._clone_with()
+
+    async def _clone_with(self, *options: str) -> None:
         self._empty_workspace()
-        branch = self.assignment.branch_name
         await self.run(
-            *("clone", "--quiet", f"--branch={branch}", "--single-branch", "--"),
-            *(self.assignment.git_url, str(self.workspace)),
+            *("clone", "--quiet", f"--branch={self.assignment.branch_name}", "--single-branch", *options),
+            *("-c", f"user.name={AUTHOR_NAME}", "-c", f"user.email={AUTHOR_EMAIL}"),
+            *("--", self.assignment.git_url, str(self.workspace)),
             cwd=Path("/"),
             timeout=CLONE_SECONDS,
         )
@@ -145,10 +197,12 @@ class Repository:
             else:
                 entry.unlink()
 
+    async def _has_unfinished_work(self) -> bool:
+        head = f"refs/heads/{self.wip}"
+        return bool(await self.run("ls-remote", "--heads", "--", self.assignment.git_url, head, cwd=Path("/")))
+
     async def _continue_unfinished_work(self) -> None:
         wip = f"refs/remotes/origin/{self.wip}"
-        if not await self.run("ls-remote", "--heads", "origin", f"refs/heads/{self.wip}"):
-            return
         await self.run("fetch", "--quiet", "origin", f"+refs/heads/{self.wip}:{wip}", timeout=CLONE_SECONDS)
         try:
             await self.run("merge", "--quiet", "--no-edit", wip)
@@ -167,33 +221,21 @@ class Repository:
 
     async def head(self) -> str:
         """The commit that is checked out."""
-        return await self.run("rev-parse", "HEAD")
+        return await self.run("rev-parse", "--verify", "HEAD")
 
     async def files_changed(self, base: str) -> list[str]:
         """The paths that differ from a commit, bounded."""
-        listed = await self.run("-c", "core.quotePath=false", "diff", "--name-only", "-z", base, "HEAD")
+        listed = await self.run("diff", "--name-only", "-z", base, "HEAD")
         return [name for name in listed.split("\0") if name][:MAX_FILES_LISTED]
 
     async def push(self) -> None:
         """Push what is checked out to the task's branch."""
-        await self._repeat(self._push, tries=PUSH_TRIES)
+        await self.repeat(self._push, tries=PUSH_TRIES)
 
     async def _push(self) -> None:
         await self.run("push", "--quiet", "origin", f"HEAD:refs/heads/{self.assignment.branch_name}")
 
-    async def save_unfinished_work(self, base: str) -> str | None:
-        """Push what differs from the branch's commit to the work-in-progress branch; returns the commit, if any."""
-        await self.commit(f"Work in progress: {self.assignment.title}\n\nTask: {self.assignment.task_id}\n")
-        head = await self.head()
-        if head == base:
-            return None
-        await self._repeat(self._push_wip, tries=3)
-        return head
-
-    async def _push_wip(self) -> None:
-        await self.run("push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{self.wip}")
-
-    async def _repeat(self, step: Callable[[], Awaitable[None]], *, tries: int) -> None:
+    async def repeat(self, step: Callable[[], Awaitable[T]], *, tries: int) -> T:
         """Repeat a step that needs the network until it works or cannot."""
         for number in range(1, tries):
             try:

@@ -14,6 +14,7 @@ from typing import Any
 
 from omoi_os.worker import delivery
 from omoi_os.worker.api import Api, Superseded
+from omoi_os.worker.child import AgentChild
 from omoi_os.worker.door import open_door
 from omoi_os.worker.environment import BadEnvironment, Environment
 from omoi_os.worker.report import Report
@@ -27,7 +28,7 @@ EXIT_SUPERSEDED = 3
 DRAIN_SECONDS = 8.0
 
 
-async def run(environment: Environment) -> int:
+async def run(environment: Environment, *, child: AgentChild | None = None) -> int:
     """Open the door, then work, deliver and beat side by side until the last event is acknowledged."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
@@ -37,10 +38,11 @@ async def run(environment: Environment) -> int:
         places.pid_file.write_text(str(os.getpid()))
         report = Report(spool, blobs=places.blobs)
         api = Api(environment.events_url, environment.token)
-        attempt = Run(environment, report, api)
+        attempt = Run(environment, report, api, child=child)
         senders = [
             asyncio.create_task(delivery.deliver(spool, api, blobs=places.blobs)),
-            asyncio.create_task(delivery.beat(api, report.status, every=environment.assignment.heartbeat_seconds)),
+            asyncio.create_task(delivery.beat(api, attempt.status, every=environment.assignment.heartbeat_seconds)),
+            asyncio.create_task(attempt.transcripts.save_turns()),
         ]
         working = asyncio.create_task(_work_and_drain(attempt, spool, stop))
         try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omoi_os.protocol import paths
+from omoi_os.worker import handover
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,20 +17,22 @@ class Places:
     workspace: Path = Path(paths.WORKSPACE)
     home: Path = Path(paths.HOME)
     door: Path = Path(paths.DOOR)
+    mirror: Path = Path(paths.MIRROR)
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Places:
-        """`OMOI_WORKSPACE`, `HOME` and `OMOI_DOOR`, each with the sandbox's own place as its default."""
+        """`OMOI_WORKSPACE`, `HOME`, `OMOI_DOOR` and `OMOI_MIRROR`, each with the sandbox's own place as its default."""
         return cls(
             workspace=Path(environ.get("OMOI_WORKSPACE") or paths.WORKSPACE),
             home=Path(environ.get("HOME") or paths.HOME),
             door=Path(environ.get("OMOI_DOOR") or paths.DOOR),
+            mirror=Path(environ.get("OMOI_MIRROR") or paths.MIRROR),
         )
 
     @property
     def private(self) -> Path:
         """The worker's own folder in the home."""
-        return self.home / ".omoi"
+        return self.home / handover.FOLDER
 
     @property
     def spool(self) -> Path:
@@ -40,6 +43,31 @@ class Places:
     def pid_file(self) -> Path:
         """The reporter's process id, for whoever asks it to stop."""
         return self.private / Path(paths.PID_FILE).name
+
+    @property
+    def base_file(self) -> Path:
+        """The pushed commit that the workspace started from; it exists once the checkout is whole."""
+        return self.private / "base"
+
+    @property
+    def ready_file(self) -> Path:
+        """Written by a waiting worker once the agent's SDK is loaded."""
+        return self.private / "ready"
+
+    @property
+    def taken_file(self) -> Path:
+        """Written by a waiting worker when it gets its task: a warm sandbox is used once."""
+        return self.private / handover.TAKEN
+
+    @property
+    def variables_file(self) -> Path:
+        """What was handed over: the environment that a salvage in this sandbox would not have otherwise."""
+        return self.private / "variables"
+
+    @property
+    def handover_socket(self) -> Path:
+        """Where a waiting worker listens for its task."""
+        return self.private / handover.SOCKET
 
     @property
     def blobs(self) -> Path:

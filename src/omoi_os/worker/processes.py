@@ -1,13 +1,16 @@
-"""Processes: the tree below the worker, its memory, its end, and whether the kernel killed for memory."""
+"""Processes: the tree below the worker, what it uses, its end, and whether the kernel killed for memory."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 #: Where a cgroup, seen from inside, counts its out-of-memory kills: version 2, then version 1.
 _OOM_COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
@@ -19,31 +22,61 @@ MAX_PASSES = 20
 MARK_NAME = "OMOI_AGENT"
 
 
-def _read_stat(pid: int) -> tuple[int, int] | None:
-    """The parent and the resident bytes of a process; None when it is gone."""
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What the kernel counts for one process. Its CPU time includes that of the children it waited for."""
+
+    parent: int
+    rss_bytes: int
+    cpu_seconds: float
+    threads: int
+    #: It has ended, and its parent has not noticed yet.
+    dead: bool
+
+
+def _read_stat(pid: int) -> Process | None:
+    """None when it is gone."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return None
     # The name, in parentheses, may hold anything, so fields are counted from its end.
     fields = text.rpartition(")")[2].split()
-    return int(fields[1]), int(fields[21]) * _PAGE
+    return Process(
+        parent=int(fields[1]),
+        rss_bytes=int(fields[21]) * _PAGE,
+        cpu_seconds=sum(map(int, fields[11:15])) / _TICKS,
+        threads=int(fields[17]),
+        dead=fields[0] == "Z",
+    )
 
 
 def _pids() -> list[int]:
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
-def tree(root: int) -> dict[int, int]:
-    """The process and all its descendants, each with its resident bytes."""
-    seen: dict[int, tuple[int, int]] = {}
-    for pid in _pids():
-        if stat := _read_stat(pid):
-            seen[pid] = stat
-    found = {root} & seen.keys()
-    while more := {pid for pid, (parent, _) in seen.items() if parent in found} - found:
+def survey() -> dict[int, Process]:
+    """Every process that can be seen."""
+    return {pid: process for pid in _pids() if (process := _read_stat(pid))}
+
+
+def below(root: int, processes: Mapping[int, Process]) -> set[int]:
+    """The process and all its descendants."""
+    found = {root} & processes.keys()
+    while more := {pid for pid, process in processes.items() if process.parent in found} - found:
         found |= more
-    return {pid: seen[pid][1] for pid in found}
+    return found
+
+
+def tree(root: int) -> dict[int, Process]:
+    """The process and all its descendants, as they are now."""
+    processes = survey()
+    return {pid: processes[pid] for pid in below(root, processes)}
+
+
+def of_sandbox(processes: Mapping[int, Process]) -> set[int]:
+    """Those of this sandbox: all that can be seen, unless this worker runs outside of any; then those below it."""
+    return set(processes) if os.getppid() in (0, 1) else below(os.getpid(), processes)
 
 
 def kill_tree(root: int) -> None:
@@ -53,11 +86,16 @@ def kill_tree(root: int) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
+def marked(mark: str, pids: Iterable[int]) -> set[int]:
+    """Those that were started with this mark in their environment."""
+    wanted = f"{MARK_NAME}={mark}".encode()
+    return {pid for pid in pids if _is_marked(pid, wanted)}
+
+
 def kill_marked(mark: str) -> None:
     """Kill every process that was started with this mark in its environment, and those that they start meanwhile."""
-    wanted = f"{MARK_NAME}={mark}".encode()
     for _ in range(MAX_PASSES):
-        found = [pid for pid in _pids() if _is_marked(pid, wanted)]
+        found = marked(mark, _pids())
         if not found:
             return
         for pid in found:

@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
 from omoi_os.protocol.assignment import Assignment, ExecutionMode
+from omoi_os.worker.api import Api
+from omoi_os.worker.http import HttpError
+
+TASK_TRIES = 10
+
+
+async def with_description(assignment: Assignment, api: Api) -> Assignment:
+    """The assignment with its description, fetched if it is too long for a variable. Raises `HttpError`."""
+    for number in range(1, TASK_TRIES + 1):
+        if assignment.description is not None:
+            break
+        try:
+            task = await api.get_task()
+            assignment = replace(assignment, description=str(task.get("description") or ""))
+        except HttpError:
+            if number == TASK_TRIES:
+                raise
+            await asyncio.sleep(min(5.0, 0.2 * 2**number))
+    return assignment
 
 
 def prompt(assignment: Assignment) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 from omoi_os.protocol.events import Event, EventSource, EventType
 from omoi_os.worker.bounds import bounded
 from omoi_os.worker.child import NotJson
-from omoi_os.worker.processes import tree
 from omoi_os.worker.spool import Spool
 
 #: What the agent child may report; beginnings and endings are the worker's own to tell.
@@ -43,7 +41,8 @@ class Report:
         self._spool = spool
         self._blobs = blobs
         self._unreadable = 0
-        self._tools: dict[str, str] = {}
+        #: Tools that run now: the name and since when.
+        self._tools: dict[str, tuple[str, str]] = {}
         self.phase = "starting"
         self.turn = 0
         self.session_id: str | None = None
@@ -87,18 +86,24 @@ class Report:
         tool_use_id = str(data.get("tool_use_id"))
         if event_type == EventType.AGENT_TOOL_USE:
             if len(self._tools) < 1000:
-                self._tools[tool_use_id] = str(data.get("tool"))[:100]
+                self._tools[tool_use_id] = (str(data.get("tool"))[:100], datetime.now(UTC).isoformat())
         elif event_type == EventType.AGENT_TOOL_COMPLETED:
             self._tools.pop(tool_use_id, None)
         elif event_type == EventType.AGENT_SYSTEM_MESSAGE and isinstance(data.get("session_id"), str):
             self.session_id = data["session_id"]
 
+    @property
+    def in_tool(self) -> bool:
+        """Whether the agent waits for a tool."""
+        return bool(self._tools)
+
     def status(self) -> dict[str, Any]:
-        """The heartbeat's data."""
+        """Where the agent is, for the heartbeat."""
+        tool, since = next(reversed(self._tools.values()), (None, None))
         return {
             "status": self.phase,
             "turn": self.turn,
-            "current_tool": next(reversed(self._tools.values()), None),
-            "rss_mb": round(sum(tree(os.getpid()).values()) / 2**20),
+            "current_tool": tool,
+            "current_tool_since": since,
             "spooled": self._spool.waiting,
         }

@@ -6,10 +6,9 @@ import asyncio
 import os
 import signal
 import sys
-from dataclasses import replace
 from typing import Any
 
-from omoi_os.protocol.assignment import Assignment, ExecutionMode
+from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.protocol.events import EventType
 from omoi_os.worker import failures, skills
 from omoi_os.worker.api import Api
@@ -19,9 +18,11 @@ from omoi_os.worker.failures import Failure
 from omoi_os.worker.git import GitError, Repository
 from omoi_os.worker.http import HttpError
 from omoi_os.worker.processes import oom_kills
-from omoi_os.worker.prompt import guidance, prompt
+from omoi_os.worker.prompt import guidance, prompt, with_description
 from omoi_os.worker.report import Report
-from omoi_os.worker.transcripts import save_transcript
+from omoi_os.worker.transcripts import Transcripts
+from omoi_os.worker.unfinished import save_unfinished_work
+from omoi_os.worker.usage import Usage
 
 EXIT_COMPLETED = 0
 EXIT_FAILED = 1
@@ -32,22 +33,22 @@ TRANSCRIPT_TRIES = 6
 #: How long the agent has to end its turn, and how long saving may take, after SIGTERM.
 INTERRUPT_SECONDS = 4.0
 SAVING_SECONDS = 8.0
-TASK_TRIES = 10
 
 
 class Run:
     """One attempt at one task. `work` runs it; `stop` asks it to end; `shut_down` ends it when it did not."""
 
-    def __init__(self, environment: Environment, report: Report, api: Api) -> None:
+    def __init__(self, environment: Environment, report: Report, api: Api, *, child: AgentChild | None = None) -> None:
+        """`child` is an agent child that was started before the task was known."""
         self._environment = environment
         self._places = environment.places
         self._assignment = environment.assignment
         self._report = report
         self._api = api
-        self._repository = Repository(
-            self._places.workspace, self._assignment, environment.token, environment.variables
-        )
-        self._child: AgentChild | None = None
+        self._repository = Repository(self._places, self._assignment, environment.token, environment.variables)
+        self._usage = Usage([self._places.home, self._places.workspace])
+        self._child = child
+        self.transcripts = Transcripts(api, self._places)
         self._base: str | None = None
         self._result: dict[str, Any] = {}
         self._oom_kills = oom_kills()
@@ -58,13 +59,13 @@ class Run:
     async def work(self) -> int:
         """From the start to the last event; returns the exit code."""
         self._emit_started()
-        self._child = await AgentChild.spawn(self._environment.variables, self._places)
+        child = self._child = self._child or await AgentChild.spawn(self._places)
         try:
-            failure = await self._prepare() or await self._converse(self._child)
+            failure = await self._prepare() or await self._converse(child)
             if failure is None:
                 failure = await self._complete()
         finally:
-            await self._child.kill()
+            await child.kill()
         if failure is None:
             return EXIT_COMPLETED
         if self._stopping:
@@ -72,6 +73,11 @@ class Run:
             return EXIT_STOPPED
         await self._fail(failure)
         return EXIT_FAILED
+
+    async def status(self) -> dict[str, Any]:
+        """The heartbeat's data."""
+        agent = self._child.agent if self._child else None
+        return self._report.status() | await self._usage.measure(agent, in_tool=self._report.in_tool)
 
     def _emit_started(self) -> None:
         assignment = self._assignment
@@ -83,32 +89,20 @@ class Run:
         """Fetch the description if it is long, and check the branch out."""
         self._report.phase = "cloning"
         try:
-            self._assignment = await self._with_description(self._assignment)
+            self._assignment = await with_description(self._assignment, self._api)
             self._base = await self._repository.check_out()
         except (GitError, HttpError, OSError) as error:
             return Failure(str(error), "network", "The repository or the API was not reached through the gateway.")
         return None
 
-    async def _with_description(self, assignment: Assignment) -> Assignment:
-        for number in range(1, TASK_TRIES + 1):
-            if assignment.description is not None:
-                break
-            try:
-                task = await self._api.get_task()
-                assignment = replace(assignment, description=str(task.get("description") or ""))
-            except HttpError:
-                if number == TASK_TRIES:
-                    raise
-                await asyncio.sleep(min(5.0, 0.2 * 2**number))
-        return assignment
-
     async def _converse(self, child: AgentChild) -> Failure | None:
         """Let the agent work and relay what it says, until its result or its death."""
         self._report.phase = "working"
-        await child.send(self._start())
+        await child.start(self._conversation(), self._environment.variables, self._places)
         async for message in child.messages():
             if isinstance(message, NotJson) or message.get("type") == "event":
                 self._report.relay(message)
+                self.transcripts.note_turn(self._report.session_id)
             elif message.get("type") == "result":
                 self._result = message
                 # The CLI writes the last of its transcript when it ends.
@@ -120,7 +114,7 @@ class Run:
         exit_code = await child.wait()
         return failures.from_end(exit_code, said=child.stderr, out_of_memory=self._out_of_memory())
 
-    def _start(self) -> dict[str, Any]:
+    def _conversation(self) -> dict[str, Any]:
         return {
             "op": "start",
             "prompt": prompt(self._assignment),
@@ -148,6 +142,7 @@ class Run:
                 files_changed = await self._repository.files_changed(self._base)
                 if commit_sha != self._base:
                     await self._repository.push()
+                    self._repository.remember_base(commit_sha)
         except (GitError, OSError) as error:
             final = isinstance(error, GitError) and error.final
             return Failure(str(error), "tool" if final else "network", "The work could not be pushed to its branch.")
@@ -233,7 +228,7 @@ class Run:
         if self._assignment.mode != ExecutionMode.IMPLEMENTATION or not self._base:
             return None
         try:
-            return await self._repository.save_unfinished_work(self._base)
+            return (await save_unfinished_work(self._repository, self._base)).commit
         except (GitError, OSError) as error:
             about = {"error": str(error), "error_type": "network", "hint": "Unfinished work was not saved."}
             self._report.emit(EventType.AGENT_ERROR, about)
@@ -242,4 +237,4 @@ class Run:
     async def _save_transcript(self, *, tries: int) -> None:
         session_id = self._session_id()
         if session_id:
-            await save_transcript(self._api, self._places, session_id, tries=tries)
+            await self.transcripts.save(session_id, tries=tries)

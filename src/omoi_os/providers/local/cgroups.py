@@ -17,9 +17,6 @@ PARENT = "omoi"
 #: The key under which a layout has its one folder when the machine has the unified hierarchy.
 UNIFIED = "unified"
 
-#: bwrap's two processes and the one that holds the sandbox open: they are not the sandbox's own.
-HOLDING_PROCESSES = 3
-
 _PERIOD_US = 100_000
 
 
@@ -33,6 +30,10 @@ def detect(mounts: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> di
         folder = f"{mounts}/{controller}"
         if os.path.exists(f"{folder}/cgroup.procs") and os.access(folder, os.W_OK):
             found[controller] = f"{folder}/{PARENT}"
+    # The time used is counted by a controller of its own, which is mostly mounted together with the one that limits.
+    apart = not os.path.exists(f"{mounts}/cpu/cpuacct.usage")
+    if found and apart and os.access(f"{mounts}/cpuacct", os.W_OK):
+        found["cpuacct"] = f"{mounts}/cpuacct/{PARENT}"
     return found
 
 
@@ -55,7 +56,6 @@ def groups_of(layout: dict[str, str], name: str) -> dict[str, str]:
 def make(groups: dict[str, str], *, memory_bytes: int, cpus: float, pids: int) -> None:
     """Make a sandbox's groups with their limits. Groups that are there already belong to another one."""
     quota = max(1000, int(cpus * _PERIOD_US))
-    pids += HOLDING_PROCESSES
     for controller, folder in groups.items():
         os.makedirs(os.path.dirname(folder), exist_ok=True)
         os.mkdir(folder)
@@ -85,15 +85,22 @@ def out_of_memory_kills(groups: dict[str, str]) -> int:
     return int(counts[0]) if counts else 0
 
 
-def usage(groups: dict[str, str]) -> tuple[int | None, int | None]:
-    """Bytes of memory and number of processes in use now, each None where it is not counted."""
-    memory, pids = groups.get("memory"), groups.get("pids")
-    used = _read(f"{memory}/memory.usage_in_bytes") if memory else ""
+def usage(groups: dict[str, str], *, peak: bool = False) -> tuple[int | None, float | None, int | None]:
+    """Bytes of memory, seconds of processor time and number of processes, each None where it is not counted.
+
+    Memory and processes are those in use now, or the most there were.
+    """
     if UNIFIED in groups:
-        pids = groups[UNIFIED]
-        used = _read(f"{pids}/memory.current")
-    count = _read(f"{pids}/pids.current") if pids else ""
-    return int(used) if used else None, max(0, int(count) - HOLDING_PROCESSES) if count else None
+        folder = groups[UNIFIED]
+        memory = _number(f"{folder}/memory.{'peak' if peak else 'current'}")
+        times = [line.split()[1] for line in _read(f"{folder}/cpu.stat").splitlines() if line.startswith("usage_usec ")]
+        seconds = int(times[0]) / 1e6 if times else None
+    else:
+        memory = _number(f"{groups.get('memory')}/memory.{'max_usage' if peak else 'usage'}_in_bytes")
+        spent = _number(f"{groups.get('cpuacct') or groups.get('cpu')}/cpuacct.usage")
+        seconds = None if spent is None else spent / 1e9
+    pids = _number(f"{groups.get(UNIFIED) or groups.get('pids')}/pids.{'peak' if peak else 'current'}")
+    return memory, seconds, pids
 
 
 def remove(groups: dict[str, str], *, seconds: float = 2.0) -> bool:
@@ -174,6 +181,11 @@ def _write_if_there(path: str, value: str) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.EOPNOTSUPP, errno.EACCES, errno.EPERM, errno.EINVAL):
             raise
+
+
+def _number(path: str) -> int | None:
+    text = _read(path).strip()
+    return int(text) if text.isdigit() else None
 
 
 def _read(path: str) -> str:

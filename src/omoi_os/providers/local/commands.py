@@ -1,12 +1,13 @@
-"""The supervisor's control socket: commands run beside the first process, and the word to stop."""
+"""The supervisor's control socket: commands run beside the first process or after it, questions, the word to stop."""
 
 # No pathlib or contextlib here: they would double the supervisor's start.
-# ruff: noqa: PTH101, SIM105
+# ruff: noqa: PTH101, PTH108, SIM105
 
 import _socket  # `socket` itself imports so much that the supervisor's start would take twice as long
 import os
 import select
 import time
+from collections.abc import Callable
 
 from omoi_os.providers.local import documents, processes, spawn
 
@@ -16,6 +17,9 @@ KILL_SECONDS = 5.0
 #: The longest request that is read.
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
 _ENDLESS = float("inf")
+
+#: Answers a question with a text and descriptors; it may fail with an `OSError`.
+Answer = Callable[[], tuple[str, list[int]]]
 
 
 class _Run:
@@ -30,20 +34,38 @@ class _Run:
 
 
 class Commands:
-    """Every caller connects, sends one packet with its descriptors, and gets one packet back."""
+    """Every caller connects, sends one packet with its descriptors, and gets one packet back.
 
-    def __init__(self, place: spawn.Place, *, env: dict[str, str], poll: select.poll, children: dict[int, int]) -> None:
-        self.place = place
+    Who says `wait` gets no packet: the connection is closed when the sandbox ends, however it ends.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[spawn.Command], tuple[int, int]],
+        *,
+        env: dict[str, str],
+        poll: select.poll,
+        children: dict[int, int],
+        answers: dict[bytes, Answer],
+    ) -> None:
+        self.start = start
         self.env = env
         self.poll = poll
         #: All of the supervisor's children, of which the commands are some.
         self.children = children
+        self.answers = answers
         self.listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
         self.callers: dict[int, _socket.socket] = {}
+        self.waiters: dict[int, _socket.socket] = {}
         self.runs: list[_Run] = []
+        self.ended = False
 
     def listen(self, path: str) -> None:
-        """Open the socket, for our own uid only."""
+        """Open the socket, for our own uid only. A predecessor may have left one of that name."""
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            pass
         self.listener.bind(path)
         os.chmod(path, 0o600)
         self.listener.listen(64)
@@ -65,8 +87,25 @@ class Commands:
                 self._finish(run, "cancelled")
             elif time.monotonic() >= run.deadline:
                 self._finish(run, "timeout")
+        for fd in ready & self.waiters.keys():
+            self._hang_up(self.waiters.pop(fd))
         words = [self._take(caller) for fd, caller in list(self.callers.items()) if fd in ready]
         return b"stop" in words
+
+    def abandon(self) -> None:
+        """Forget the commands, which are about to be killed as children; their callers get no answer."""
+        for run in self.runs:
+            self.poll.unregister(run.pidfd)
+            os.close(run.namespace)
+            self._hang_up(run.caller)
+        self.runs.clear()
+
+    def tell_end(self) -> None:
+        """Let everyone who waits for the end know, now and from now on."""
+        self.ended = True
+        for waiter in self.waiters.values():
+            self._hang_up(waiter)
+        self.waiters.clear()
 
     def _accept(self) -> None:
         try:
@@ -92,15 +131,32 @@ class Commands:
         finally:
             for passed in fds:
                 os.close(passed)
+        if word == b"wait" and not self.ended:
+            self.waiters[fd] = caller
+            return word
+        if word in self.answers:
+            self._answer(caller, self.answers[word])
         self._hang_up(caller)
         return word
+
+    def _answer(self, caller: _socket.socket, answer: Answer) -> None:
+        try:
+            text, fds = answer()
+        except (OSError, spawn.SpawnError) as error:
+            text, fds = f"refused {error}", []
+        try:
+            spawn.send(caller, text.encode(errors="replace")[:4000], fds, _socket.MSG_DONTWAIT)
+        except OSError:
+            pass
+        for fd in fds:
+            os.close(fd)
 
     def _start(self, caller: _socket.socket, fds: list[int]) -> None:
         request = documents.unpack(os.pread(fds[0], MAX_REQUEST_BYTES, 0))
         cwd, seconds = request["cwd"][0], float(request["timeout"][0])
         command = spawn.Command(request["argv"], env=self.env, cwd=cwd, stdio=fds[1:], alone=True)
         try:
-            pid, namespace = spawn.spawn(self.place, command)
+            pid, namespace = self.start(command)
         except (OSError, spawn.SpawnError) as error:
             self._reply(caller, f"refused {getattr(error, 'code', 126)} {error}")
             return

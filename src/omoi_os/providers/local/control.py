@@ -21,38 +21,81 @@ OUTPUT_BYTES = 4 * 1024 * 1024
 #: How much later than promised a supervisor may answer before it counts as hung.
 GRACE_SECONDS = 20.0
 
+#: A supervisor that takes longer to tell its sandbox's use is not waited for.
+USAGE_SECONDS = 2.0
+
 _CHUNK = 65536
 #: What can still be in a pipe, in chunks, once every process that belongs to it is dead.
 _LAST_CHUNKS = 32
 
 
+class NotHeldError(Exception):
+    """No supervisor listens for this sandbox."""
+
+
 def stop(folder: Path) -> None:
     """Tell the supervisor to end the sandbox; one that no longer listens has nothing to end."""
-    with contextlib.suppress(OSError), _connected(folder) as connection:
-        connection.send(b"stop")
+    with contextlib.suppress(NotHeldError), _connected(folder) as connection:
+        _send(connection, b"stop")
+
+
+@contextlib.contextmanager
+def waiting(folder: Path) -> Iterator[int]:
+    """A descriptor that becomes readable when the sandbox ends, or its supervisor. Raises `NotHeldError`."""
+    with _connected(folder) as connection:
+        _send(connection, b"wait")
+        yield connection.fileno()
+
+
+def usage(folder: Path) -> tuple[int | None, float | None, int | None, int | None]:
+    """Memory, processor time, processes and disk in use now, each None where it cannot be told."""
+    try:
+        answer, _ = _ask(folder, b"usage", seconds=USAGE_SECONDS)
+        memory, seconds, pids, disk = (None if word == "-" else float(word) for word in answer.split())
+    except (NotHeldError, OSError, ValueError):
+        return None, None, None, None
+    return _whole(memory), seconds, _whole(pids), _whole(disk)
+
+
+def open_folder(folder: Path, name: str) -> int:
+    """A descriptor of the home or the workspace. Raises `NotHeldError`."""
+    try:
+        answer, fds = _ask(folder, name.encode(), seconds=GRACE_SECONDS)
+    except OSError as error:
+        raise ProviderUnavailable(f"The supervisor of sandbox {folder.name} does not answer: {error}.") from error
+    if not fds:
+        raise ProviderError(f"The files of sandbox {folder.name} cannot be reached: {answer or 'no answer'}.")
+    return fds[0]
 
 
 async def run(folder: Path, argv: Sequence[str], *, stdin: bytes, cwd: str | None, timeout: timedelta) -> ExecResult:
-    """Run a command beside the sandbox's first process, to its end."""
+    """Run a command beside the sandbox's first process or after it, to its end. Raises `NotHeldError`."""
     seconds = timeout.total_seconds()
     request = _request(argv, cwd=cwd or paths.WORKSPACE, seconds=seconds)
     with contextlib.ExitStack() as stack:
-        try:
-            connection = stack.enter_context(_connected(folder))
-        except OSError:
-            raise ProviderError(f"Sandbox {folder.name} has ended; nothing can be run in it.") from None
+        connection = stack.enter_context(_connected(folder))
         outputs = [_Output(stack), _Output(stack)]
         given = [_sealed(request), _sealed(stdin)]
         try:
             # One packet with all descriptors: the supervisor never waits for a slow caller.
-            socket.send_fds(connection, [b"exec"], [*given, *(output.write_end for output in outputs)])
-        except OSError:
-            raise ProviderError(f"Sandbox {folder.name} has ended; nothing can be run in it.") from None
+            _send(connection, b"exec", [*given, *(output.write_end for output in outputs)])
         finally:
             for fd in (*given, *(output.write_end for output in outputs)):
                 os.close(fd)
         answer = await _answer(connection, outputs, seconds=seconds, name=folder.name)
         return _result(answer, outputs, argv=argv, seconds=seconds)
+
+
+def _ask(folder: Path, question: bytes, *, seconds: float) -> tuple[str, list[int]]:
+    with _connected(folder) as connection:
+        connection.settimeout(seconds)
+        _send(connection, question)
+        answer, fds, _, _ = socket.recv_fds(connection, 4096, 1)
+    return answer.decode(errors="replace"), fds
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)
 
 
 def _request(argv: Sequence[str], *, cwd: str, seconds: float) -> bytes:
@@ -128,14 +171,27 @@ class _Output:
 @contextlib.contextmanager
 def _connected(folder: Path) -> Iterator[socket.socket]:
     """A connection to the supervisor, by way of a descriptor: a socket's path must be short."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise NotHeldError(str(error)) from error
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
             connection.setblocking(False)
-            connection.connect(f"/proc/self/fd/{fd}/control")
+            try:
+                connection.connect(f"/proc/self/fd/{fd}/control")
+            except OSError as error:
+                raise NotHeldError(str(error)) from error
             yield connection
     finally:
         os.close(fd)
+
+
+def _send(connection: socket.socket, word: bytes, fds: Sequence[int] = ()) -> None:
+    try:
+        socket.send_fds(connection, [word], fds)
+    except OSError as error:
+        raise NotHeldError(str(error)) from error
 
 
 def _sealed(content: bytes) -> int:

@@ -4,23 +4,27 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from omoi_os.errors import ProviderError
 from omoi_os.protocol import paths
+from omoi_os.providers.local import disk
 
 #: The largest file that is read or written this way.
 MAX_BYTES = 64 * 1024 * 1024
 
+#: Gives a descriptor, to be closed, of the home or the workspace by its name among `disk.FOLDERS`.
+OpenFolder = Callable[[str], int]
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def read(folder: Path, path: str) -> bytes:
+def read(open_folder: OpenFolder, path: str) -> bytes:
     """The content of a file inside. Raises `FileNotFoundError`, and `ProviderError` for what is not a plain file."""
-    base, parts = _locate(folder, path)
-    with _reported(path), _opened(base, parts[:-1]) as parent:
+    name, parts = _locate(path)
+    with _reported(path), _opened(open_folder(name), parts[:-1]) as parent:
         # Without waiting: a named pipe would hold us up for ever.
         fd = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
         with os.fdopen(fd, "rb") as file:
@@ -32,12 +36,13 @@ def read(folder: Path, path: str) -> bytes:
     return content
 
 
-def write(folder: Path, path: str, content: bytes) -> None:
+def write(open_folder: OpenFolder, path: str, content: bytes) -> None:
     """Put a file in place of whatever has that name, making its parents; they belong to the sandbox's uid."""
     if len(content) > MAX_BYTES:
         raise ProviderError(f"The content for {path} is larger than {MAX_BYTES} bytes.")
-    base, parts = _locate(folder, path)
-    owner = base.stat()
+    name, parts = _locate(path)
+    base = open_folder(name)
+    owner = os.fstat(base)
     new = f".omoi-{secrets.token_hex(8)}"
     with _reported(path), _opened(base, parts[:-1], owner=owner) as parent:
         fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644, dir_fd=parent)
@@ -52,20 +57,19 @@ def write(folder: Path, path: str, content: bytes) -> None:
             raise
 
 
-def _locate(folder: Path, path: str) -> tuple[Path, tuple[str, ...]]:
-    """The host's folder for the home or the workspace, and the way from there."""
-    for inside, name in ((paths.HOME, "home"), (paths.WORKSPACE, "workspace")):
+def _locate(path: str) -> tuple[str, tuple[str, ...]]:
+    """Whether it is in the home or in the workspace, and the way from there."""
+    for name, _, inside in disk.FOLDERS:
         if path.startswith(f"{inside}/") and "\0" not in path:
             parts = PurePosixPath(path[len(inside) + 1 :]).parts
             if parts and parts[0] != "/" and ".." not in parts:
-                return folder / name, parts
+                return name, parts
     raise ProviderError(f"{path!r} is not a file's path under {paths.HOME} or {paths.WORKSPACE}.")
 
 
 @contextmanager
-def _opened(base: Path, parts: tuple[str, ...], *, owner: os.stat_result | None = None) -> Iterator[int]:
-    """A descriptor of a folder below, reached step by step; with an owner, missing ones are made."""
-    fd = os.open(base, _FOLDER)
+def _opened(fd: int, parts: tuple[str, ...], *, owner: os.stat_result | None = None) -> Iterator[int]:
+    """A descriptor of a folder below, reached step by step; with an owner, missing ones are made. Closes all."""
     try:
         for part in parts:
             if owner is not None:

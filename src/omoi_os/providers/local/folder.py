@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from omoi_os.errors import ProviderError, SandboxGone
+from omoi_os.providers.local import disk
 
 #: Uids that no system hands out to people or services.
 UIDS = range(70_000, 80_000)
@@ -77,22 +79,25 @@ def write_json(folder: Path, name: str, document: dict[str, Any]) -> None:
     new.replace(folder / name)
 
 
-def claim_uid(root: Path, folder: Path) -> int:
-    """Give the home and the workspace to a uid that no other sandbox here has; removing the folder frees it."""
-    with locked(root):
-        used = {home.stat().st_uid for home in root.glob("*/home")}
+def claim_uid(folder: Path) -> int:
+    """Give the sandbox's files to a uid that no other sandbox here has; removing the folder frees it."""
+    with locked(folder.parent):
+        used = {files.stat().st_uid for files in folder.parent.glob(f"*/{disk.FILES}")}
         free = [uid for uid in UIDS if uid not in used]
         if not free:
             raise ProviderError(f"All {len(UIDS)} uids for sandboxes are in use; destroy some sandboxes.")
         # By chance, so that two installations on one machine seldom meet; nothing depends on it.
         uid = random.choice(free)  # noqa: S311
-        for name in ("workspace", "home"):
-            os.chown(folder / name, uid, uid)
+        os.chown(folder / disk.FILES, uid, uid)
     return uid
 
 
 def remove(folder: Path) -> None:
     """Remove the folder, however deep or closed what the agent left in it is."""
+    if (folder / disk.IMAGE).exists():
+        # All that the agent left is in the image.
+        shutil.rmtree(folder)
+        return
     for command in (["rm", "-rf", "--"], ["chmod", "-R", "u+rwX", "--"], ["rm", "-rf", "--"]):
         done = subprocess.run([*command, str(folder)], capture_output=True, check=False)
         if command[0] == "rm" and done.returncode == 0:

@@ -1,7 +1,11 @@
 """Starting bwrap around a process that does nothing but hold the sandbox open for others to join."""
 
+# No contextlib here: it would slow the supervisor's start.
+# ruff: noqa: SIM105
+
 import os
 import select
+from collections.abc import Callable
 
 from omoi_os.providers.local import kernel
 
@@ -16,11 +20,12 @@ class HolderError(Exception):
     """bwrap did not make the sandbox; the message is its own."""
 
 
-def hold(arguments: list[str], *, program: bytes, doors: list[int]) -> tuple[int, int]:
-    """Start bwrap and wait until the sandbox is complete; its pid and that of the sandbox's first process.
+def hold(arguments: list[str], *, program: bytes, prepare: Callable[[], None]) -> tuple[int, int, int]:
+    """Start bwrap and wait until the sandbox is complete; its pid, that of the sandbox's first process, and a
+    descriptor whose closing ends both, as the end of this process does.
 
     `arguments` is bwrap's path and its options. They go through a descriptor: a command line can be read inside.
-    The holder's input stays open, unnamed, for as long as this process lives.
+    `prepare` is called in the process that becomes bwrap, and may fail with an `OSError`.
     """
     options = _in_memory("\0".join(arguments[1:]).encode("utf-8", "surrogateescape"))
     rules = _in_memory(program)
@@ -29,37 +34,54 @@ def hold(arguments: list[str], *, program: bytes, doors: list[int]) -> tuple[int
     info, facts = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _become_bwrap(arguments[0], doors=doors, options=options, rules=rules, facts=facts, stdio=(gate, voice))
+        try:
+            _prepare(voice, prepare)
+            _become_bwrap(arguments[0], options=options, rules=rules, facts=facts, stdin=gate)
+        finally:
+            os._exit(126)
     for fd in (options, rules, gate, voice, facts):
         os.close(fd)
-    os.write(key, b"\n")
+    try:
+        os.write(key, b"\n")
+    except BrokenPipeError:
+        # It says why below.
+        pass
     said = _listen(echo)
-    told = os.read(info, 4096)
+    told = os.read(info, 4096) if said == b"\n" else b""
     os.close(info)
     os.close(echo)
     if said != b"\n":
+        os.close(key)
         os.kill(pid, kernel.SIGKILL)
         os.waitpid(pid, 0)
         raise HolderError(said.decode(errors="replace").strip() or "bwrap ended without a word")
-    return pid, _child_pid(told)
+    return pid, _child_pid(told), key
 
 
-def _become_bwrap(path: str, *, doors: list[int], options: int, rules: int, facts: int, stdio: tuple[int, int]) -> None:
-    """Never returns."""
+def _prepare(voice: int, prepare: Callable[[], None]) -> None:
+    """Do what the caller wants done, saying aloud what goes wrong."""
+    os.dup2(voice, 1)
+    os.dup2(voice, 2)
+    kernel.die_with_parent()
     try:
-        for door in doors:
-            os.write(door, b"0")
-        for number, fd in ((0, stdio[0]), (1, stdio[1]), (2, stdio[1])):
-            os.dup2(fd, number)
-        for fd in (options, rules, facts):
-            os.set_inheritable(fd, True)
-        kernel.reset_signals()
-        descriptors = ["--args", str(options), "--seccomp", str(rules), "--info-fd", str(facts)]
+        prepare()
+    except OSError as error:
+        os.write(1, str(error).encode())
+        os._exit(126)
+
+
+def _become_bwrap(path: str, *, options: int, rules: int, facts: int, stdin: int) -> None:
+    """Never returns."""
+    os.dup2(stdin, 0)
+    for fd in (options, rules, facts):
+        os.set_inheritable(fd, True)
+    kernel.reset_signals()
+    descriptors = ["--args", str(options), "--seccomp", str(rules), "--info-fd", str(facts)]
+    try:
         # An empty environment: bwrap's own can be read inside, whatever it clears for the program.
         os.execve(path, ["bwrap", *descriptors, "--", HOLDER], {})  # noqa: S606
     except OSError as error:
         os.write(1, f"{path}: {error}".encode())
-    os._exit(126)
 
 
 def _listen(echo: int) -> bytes:

@@ -13,8 +13,11 @@ CLONE_NEWNET = 0x40000000
 
 SIGKILL, SIGPIPE, SIGCHLD, SIGXFSZ = 9, 13, 17, 25
 
+MS_NOSUID, MS_NODEV, MS_NOATIME, MS_REC, MS_SLAVE = 1 << 1, 1 << 2, 1 << 10, 1 << 14, 1 << 19
+
 _CLONE_PARENT = 0x00008000
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24
+_PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
 _SECCOMP_MODE_FILTER = 2
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -76,6 +79,23 @@ def unshare(flags: int) -> None:
     _check(_libc.unshare(ctypes.c_int(flags)), "unshare")
 
 
+def become_root_of_new_namespace() -> None:
+    """Be root in a user namespace in which our own uid is the only one."""
+    uid, gid = os.geteuid(), os.getegid()
+    unshare(CLONE_NEWUSER)
+    # The files below belong to root for as long as the process hides its memory.
+    _prctl("PR_SET_DUMPABLE", _PR_SET_DUMPABLE, 1)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
+        with open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123
+            file.write(text)
+
+
+def mount(source: str, target: str, kind: str, *, flags: int, options: str = "") -> None:
+    """Mount a file system, or change how a mount passes changes on."""
+    given = [os.fsencode(text) for text in (source, target, kind)]
+    _check(_libc.mount(*given, ctypes.c_ulong(flags), options.encode()), f"mount {target}")
+
+
 def die_with_parent() -> None:
     """Be killed when the parent thread ends."""
     _prctl("PR_SET_PDEATHSIG", _PR_SET_PDEATHSIG, SIGKILL)
@@ -90,6 +110,28 @@ def reset_signals() -> None:
     """Undo what the interpreter ignores by itself; ignored signals would stay so in an executed program."""
     for number in (SIGPIPE, SIGXFSZ):
         _libc.signal(ctypes.c_int(number), ctypes.c_void_p(0))
+
+
+def let_children_go() -> None:
+    """Have the kernel forget children that have ended, and descendants that were left behind, so that a sandbox
+    whose supervisor was killed is gone at once: not every machine's init is quick to wait for them."""
+    _prctl("PR_SET_CHILD_SUBREAPER", _PR_SET_CHILD_SUBREAPER, 1)
+    _libc.signal(ctypes.c_int(SIGCHLD), ctypes.c_void_p(1))
+
+
+def take_children_back() -> None:
+    """Be able to wait for children again."""
+    _libc.signal(ctypes.c_int(SIGCHLD), ctypes.c_void_p(0))
+
+
+def show_as(title: str) -> None:
+    """Change the command line that others see, as far as the one that this process was started with has room."""
+    with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
+        fields = file.read().rpartition(b")")[2].split()
+    start, end = int(fields[45]), int(fields[46])
+    room = end - start
+    if room > 0:
+        ctypes.memmove(start, os.fsencode(title)[: room - 1].ljust(room, b"\0"), room)
 
 
 def empty_bounding_set() -> None:

@@ -4,10 +4,11 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import omoi_os
 from omoi_os.protocol import paths
+from omoi_os.providers.local import disk
 
 #: The uid inside where a user namespace gives one.
 USER_UID = 1000
@@ -65,8 +66,8 @@ def look_at_host() -> Host:
     )
 
 
-def arguments(host: Host, folder: Path, *, door: Path | None, memory_bytes: int) -> list[str]:
-    """bwrap's options for the sandbox whose files are in `folder`."""
+def arguments(host: Host, folder: Path, *, door: Path | None, mirror: Path | None, memory_bytes: int) -> list[str]:
+    """bwrap's options for the sandbox whose folder this is."""
     return [
         *_namespaces(host),
         *_system(host),
@@ -77,10 +78,10 @@ def arguments(host: Host, folder: Path, *, door: Path | None, memory_bytes: int)
         *("--perms", "1777", "--size", str(max(memory_bytes // 2, 1 << 20)), "--tmpfs", "/tmp"),  # noqa: S108
         *_folders(["/var", "/run"]),
         *("--symlink", "/tmp", "/var/tmp"),  # noqa: S108
-        *_bind("--bind", folder / "home", Path(paths.HOME)),
-        *_bind("--bind", folder / "workspace", Path(paths.WORKSPACE)),
-        *(_bind("--ro-bind", door, Path(paths.DOOR)) if door else []),
-        *(option for part in host.runtime for option in _bind("--ro-bind", part, part)),
+        *(part for name, _, inside in disk.FOLDERS for part in _bind("--bind", folder / disk.FILES / name, inside)),
+        *(_bind("--ro-bind", door, paths.DOOR) if door else []),
+        *(_bind("--ro-bind", mirror, paths.MIRROR) if mirror else []),
+        *(option for part in host.runtime for option in _bind("--ro-bind", part, str(part))),
         *("--remount-ro", "/"),
     ]
 
@@ -98,7 +99,7 @@ def generated_etc(uid: int) -> dict[str, str]:
 
 
 def _namespaces(host: Host) -> list[str]:
-    options = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup"]
+    options = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"]
     options += ["--die-with-parent", "--new-session", "--hostname", "sandbox", "--cap-drop", "ALL", "--clearenv"]
     if host.is_root:
         return options
@@ -116,13 +117,14 @@ def _system(host: Host) -> Iterator[str]:
 
 def _etc(host: Host, generated: Path) -> Iterator[str]:
     for name in host.etc:
-        yield from _bind("--ro-bind", Path("/etc", name), Path("/etc", name))
+        yield from _bind("--ro-bind", Path("/etc", name), f"/etc/{name}")
     for name in generated_etc(USER_UID):
-        yield from _bind("--ro-bind", generated / name, Path("/etc", name))
+        yield from _bind("--ro-bind", generated / name, f"/etc/{name}")
 
 
-def _bind(option: str, source: Path, target: Path) -> list[str]:
-    return [*_folders(str(parent) for parent in reversed(target.parents[:-1])), option, str(source), str(target)]
+def _bind(option: str, source: Path, target: str) -> list[str]:
+    parents = (str(parent) for parent in reversed(PurePosixPath(target).parents[:-1]))
+    return [*_folders(parents), option, str(source), target]
 
 
 def _folders(names: Iterable[str]) -> Iterator[str]:

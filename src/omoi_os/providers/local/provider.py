@@ -1,40 +1,55 @@
 """Sandboxes on this machine: bubblewrap, held by one supervisor each."""
 
 import asyncio
+import contextlib
 import os
-from collections.abc import AsyncIterator, Sequence
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from omoi_os.errors import ProviderError, SandboxGone
-from omoi_os.providers.base import EndReason, ExecResult, SandboxRef, SandboxReport, SandboxSpec
-from omoi_os.providers.local import bubblewrap, cgroups, control, files, folder, kernel, launcher, processes, profile
+import omoi_os
+from omoi_os.errors import ProviderError, ProviderUnavailable, SandboxGone
+from omoi_os.providers.base import EndReason, ExecResult, Runtime, SandboxRef, SandboxReport, SandboxSpec
+from omoi_os.providers.local import bubblewrap, control, disk, files, folder, making, processes
+from omoi_os.providers.local.launcher import Launcher
+from omoi_os.providers.local.machine import Machine
 
-#: How long a supervisor may take to end its sandbox before it is killed, which ends it too.
-STOP_MS = 8000
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+#: How long a supervisor that has hung up without a word may take to be gone.
+DYING_MS = 2000
 
 
 class LocalProvider:
     """Makes sandboxes in folders below `root`. A sandbox's reference is its id."""
 
     name = "local"
+    has_door = True
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, site: str = "local") -> None:
         self._root = root
-        self.limits_warning = cgroups.limits_warning(cgroups.detect())
+        self._machine = Machine()
+        self._launcher = Launcher()
+        self.site = site
+        self.runtime = Runtime(sys.executable, str(Path(omoi_os.__file__).parent.parent))
+        self.limits_warning = self._machine.limits_warning
 
     def check(self) -> None:
-        """Raise `SetupError`, with the remedy, if this machine cannot make sandboxes."""
+        """Raise `SetupError`, with the remedy, if this machine cannot make sandboxes; else be ready to make one."""
         bubblewrap.check()
+        self._launcher.warm_up()
 
     async def create(self, spec: SandboxSpec) -> SandboxRef:
         """Make it and start its first process. An id that exists already raises `ProviderError`;
         a create that fails or is cancelled leaves nothing behind."""
-        making = asyncio.ensure_future(asyncio.to_thread(self._create, spec))
+        place = folder.path_of(self._root, spec.id)
+        work = asyncio.ensure_future(asyncio.to_thread(self._make, place, spec))
         try:
-            await asyncio.shield(making)
+            await asyncio.shield(work)
         except asyncio.CancelledError:
-            await asyncio.shield(self._undo(making, spec.id))
+            await asyncio.shield(self._undo(work, place))
             raise
         return SandboxRef(spec.id)
 
@@ -42,21 +57,31 @@ class LocalProvider:
         self, ref: SandboxRef, argv: Sequence[str], *, stdin: bytes = b"", cwd: str | None = None, timeout: timedelta
     ) -> ExecResult:
         """Run a command to its end; what it leaves running is killed then. A non-zero exit is a result, a signal
-        is 128 more than its number, a program that cannot be started is 126 or 127."""
+        is 128 more than its number, a program that cannot be started is 126 or 127.
+
+        Once the first process has ended, /tmp is empty. The environment is that of `create` for ten minutes more;
+        after that, or when the supervisor was killed, it is `making.BARE_ENVIRONMENT`.
+        """
         place = self._existing(ref)
         try:
+            try:
+                return await control.run(place, argv, stdin=stdin, cwd=cwd, timeout=timeout)
+            except control.NotHeldError:
+                await asyncio.to_thread(self._revive, place)
             return await control.run(place, argv, stdin=stdin, cwd=cwd, timeout=timeout)
-        except ProviderError:
+        except (ProviderError, control.NotHeldError) as error:
             self._existing(ref)
-            raise
+            if isinstance(error, ProviderError):
+                raise
+            raise ProviderUnavailable(f"Nothing can be run in sandbox {ref} now: {error}.") from error
 
     async def write_file(self, ref: SandboxRef, path: str, content: bytes) -> None:
         """Write a file inside, making its parents. The path is absolute and under the home or the workspace."""
-        await asyncio.to_thread(files.write, self._existing(ref), path, content)
+        await asyncio.to_thread(files.write, self._opener(ref), path, content)
 
     async def read_file(self, ref: SandboxRef, path: str) -> bytes:
         """Read a file from inside, also after the sandbox ended. Raises `FileNotFoundError`."""
-        return await asyncio.to_thread(files.read, self._existing(ref), path)
+        return await asyncio.to_thread(files.read, self._opener(ref), path)
 
     async def read_output(self, ref: SandboxRef) -> bytes:
         """What the first process printed, its beginning and its end, once the sandbox has ended."""
@@ -66,9 +91,8 @@ class LocalProvider:
     async def inspect(self, ref: SandboxRef, *, wait: timedelta | None = None) -> SandboxReport:
         """Alive, or how it ended. With `wait`, answer when it ends, or as alive after that long."""
         place = self._existing(ref)
-        if wait is not None and (keeper := self._open_keeper(place)) is not None:
-            await _wait_for_end(keeper, wait)
-        return await asyncio.to_thread(self._report, place)
+        ended = wait is not None and not (place / "exit.json").exists() and await _wait_for_end(place, wait)
+        return await asyncio.to_thread(_report, place, patience=DYING_MS if ended else 0)
 
     async def list(self, *, owner: str) -> AsyncIterator[SandboxRef]:
         """Every sandbox of this owner that was not destroyed, alive or ended."""
@@ -77,7 +101,7 @@ class LocalProvider:
 
     async def destroy(self, ref: SandboxRef) -> None:
         """End it and remove every trace. Destroying what is already gone succeeds."""
-        await asyncio.to_thread(self._destroy, folder.path_of(self._root, ref))
+        await asyncio.to_thread(making.remove, folder.path_of(self._root, ref), machine=self._machine)
 
     def _existing(self, ref: str) -> Path:
         place = folder.path_of(self._root, ref)
@@ -85,60 +109,36 @@ class LocalProvider:
             raise SandboxGone(f"Sandbox {ref} no longer exists.")
         return place
 
-    def _create(self, spec: SandboxSpec) -> None:
-        place = folder.path_of(self._root, spec.id)
-        _check(spec)
-        bwrap = bubblewrap.find()
-        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            place.mkdir(mode=0o700)
-        except FileExistsError:
-            raise ProviderError(f"Sandbox {spec.id} exists already.") from None
-        try:
-            with folder.locked(place) as lock:
-                uid = self._furnish(place, spec)
-                groups = launcher.groups_for(place)
-                document = launcher.describe(
-                    spec, place, host=profile.look_at_host(), bwrap=bwrap, groups=groups, uid=uid
-                )
-                launcher.start(place, document, lock=lock)
-        except BaseException:
-            self._destroy(place)
-            raise
+    def _make(self, place: Path, spec: SandboxSpec) -> None:
+        making.check(spec)
+        making.make(place, spec, machine=self._machine, starter=self._launcher)
 
-    def _furnish(self, place: Path, spec: SandboxSpec) -> int | None:
-        """Make what the folder holds before the start; the sandbox's own uid, if it gets one."""
-        folder.write_json(place, "spec.json", {"id": spec.id, "owner": spec.owner, "labels": dict(spec.labels)})
-        for name, mode in (("home", 0o700), ("workspace", 0o755), ("etc", 0o755)):
-            (place / name).mkdir(mode=mode)
-        uid = folder.claim_uid(self._root, place) if launcher.is_root() else None
-        for name, text in profile.generated_etc(profile.USER_UID if uid is None else uid).items():
-            (place / "etc" / name).write_text(text)
-            (place / "etc" / name).chmod(0o644)
-        return uid
+    def _revive(self, place: Path) -> None:
+        making.revive(place, machine=self._machine, starter=self._launcher)
 
-    async def _undo(self, making: "asyncio.Future[None]", ref: str) -> None:
+    async def _undo(self, work: "asyncio.Future[None]", place: Path) -> None:
         """Let a cancelled creation come to its end, which takes no longer than a start, and take it back."""
-        await asyncio.wait([making])
-        if making.exception() is None:
-            await asyncio.to_thread(self._destroy, folder.path_of(self._root, ref))
+        await asyncio.wait([work])
+        if work.exception() is None:
+            await asyncio.to_thread(making.remove, place, machine=self._machine)
 
-    def _open_keeper(self, place: Path) -> int | None:
-        """A descriptor of the living supervisor."""
-        state = folder.read_json(place, "state.json")
-        return processes.open_process(state["supervisor"]) if state else None
+    def _opener(self, ref: str) -> Callable[[str], int]:
+        """Opens the home or the workspace. Only the supervisor can reach into an image."""
+        place = self._existing(ref)
 
-    def _report(self, place: Path) -> SandboxReport:
-        keeper = self._open_keeper(place)
-        if keeper is not None:
-            os.close(keeper)
-        end = folder.read_json(place, "exit.json")
-        if end is not None:
-            return SandboxReport(False, EndReason(end["reason"]), end["exit_code"], end["signal"])
-        if keeper is None and not folder.is_locked(place):
-            return SandboxReport(False, EndReason.UNKNOWN)
-        memory, pids = cgroups.usage(launcher.groups_for(place))
-        return SandboxReport(True, memory_bytes=memory, pids=pids)
+        def open_folder(name: str) -> int:
+            if not (place / disk.IMAGE).exists():
+                return os.open(place / disk.FILES / name, _FOLDER)
+            try:
+                return control.open_folder(place, name)
+            except control.NotHeldError:
+                self._revive(place)
+            try:
+                return control.open_folder(place, name)
+            except control.NotHeldError as error:
+                raise ProviderUnavailable(f"The files of sandbox {ref} cannot be reached now: {error}.") from error
+
+        return open_folder
 
     def _owned(self, owner: str) -> Sequence[str]:
         """A folder without a description was left by a start that was killed: it belongs to whoever asks."""
@@ -152,55 +152,36 @@ class LocalProvider:
                 found.append(place.name)
         return found
 
-    def _destroy(self, place: Path) -> None:
-        try:
-            with folder.locked(place):
-                self._end(place)
-                groups = launcher.groups_for(place)
-                if not cgroups.remove(groups):
-                    raise ProviderError(f"The control groups of sandbox {place.name} could not be removed.")
-                folder.remove(place)
-        except SandboxGone:
-            return
 
-    def _end(self, place: Path) -> None:
-        """End the supervisor, and with it the sandbox, and see that both are gone."""
-        state = folder.read_json(place, "state.json") or {}
-        control.stop(place)
-        for part, patience in (("supervisor", STOP_MS), ("init", 0)):
-            pidfd = processes.open_process(state[part]) if part in state else None
-            if pidfd is None:
-                continue
-            try:
-                if not processes.has_ended(pidfd, wait_ms=patience):
-                    kernel.send_signal(pidfd, kernel.SIGKILL)
-                    if not processes.has_ended(pidfd, wait_ms=STOP_MS):
-                        raise ProviderError(f"Sandbox {place.name} does not end: its {part} cannot be killed.")
-            finally:
-                os.close(pidfd)
+def _report(place: Path, *, patience: int) -> SandboxReport:
+    """The state of a sandbox whose supervisor, if it left no word, may take so many milliseconds to be gone."""
+    state = folder.read_json(place, "state.json")
+    keeper = processes.open_process(state["supervisor"]) if state else None
+    end = folder.read_json(place, "exit.json")
+    if keeper is not None:
+        gone = end is None and processes.has_ended(keeper, wait_ms=patience)
+        os.close(keeper)
+        if gone:
+            keeper = None
+            end = folder.read_json(place, "exit.json")
+    if end is not None:
+        names = ("exit_code", "signal", "memory_bytes", "cpu_seconds", "disk_bytes", "pids")
+        return SandboxReport(False, EndReason(end["reason"]), **{name: end.get(name) for name in names})
+    if keeper is None and not folder.is_locked(place):
+        return SandboxReport(False, EndReason.UNKNOWN)
+    memory, seconds, pids, used = control.usage(place)
+    return SandboxReport(True, memory_bytes=memory, cpu_seconds=seconds, disk_bytes=used, pids=pids)
 
 
-async def _wait_for_end(keeper: int, wait: timedelta) -> None:
+async def _wait_for_end(place: Path, wait: timedelta) -> bool:
+    """Whether the supervisor told of the end, or ended itself, within that time."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
-    loop.add_reader(keeper, ended.set)
-    try:
-        async with asyncio.timeout(wait.total_seconds()):
-            await ended.wait()
-    except TimeoutError:
-        return
-    finally:
-        loop.remove_reader(keeper)
-        os.close(keeper)
-
-
-def _check(spec: SandboxSpec) -> None:
-    """Refuse what could not work, before anything is made."""
-    if not spec.argv:
-        raise ProviderError(f"Sandbox {spec.id} has no command to run.")
-    if any("\0" in text for text in (*spec.argv, *spec.env, *spec.env.values())) or any("=" in key for key in spec.env):
-        raise ProviderError(f"The command or environment of sandbox {spec.id} contains a zero byte or a bad name.")
-    if spec.door is not None and not spec.door.is_dir():
-        raise ProviderError(f"The door of sandbox {spec.id} is not a folder: {spec.door}.")
-    if spec.door is not None and launcher.is_root() and not spec.door.stat().st_mode & 0o001:
-        raise ProviderError(f"{spec.door} must be open to others (mode 0755); close the folder above it instead.")
+    with contextlib.suppress(control.NotHeldError, TimeoutError), control.waiting(place) as connection:
+        loop.add_reader(connection, ended.set)
+        try:
+            async with asyncio.timeout(wait.total_seconds()):
+                await ended.wait()
+        finally:
+            loop.remove_reader(connection)
+    return ended.is_set()

@@ -11,20 +11,13 @@ from omoi_os.providers.local import kernel
 #: How long a process may take from its start to its program. What runs inside could hold it up on purpose.
 START_SECONDS = 5.0
 
-#: The largest file that a sandboxed process may write.
-MAX_FILE_BYTES = 8 * 1024**3
+#: How many files one sandboxed process may have open.
+MAX_OPEN_FILES = 16_384
 
 #: The least that one process may reserve where only that can be limited.
 MIN_DATA_BYTES = 2 * 1024**3
 
-_NAMESPACES = (
-    kernel.CLONE_NEWNS
-    | kernel.CLONE_NEWPID
-    | kernel.CLONE_NEWNET
-    | kernel.CLONE_NEWIPC
-    | kernel.CLONE_NEWUTS
-    | kernel.CLONE_NEWCGROUP
-)
+_NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
 
 
 class SpawnError(Exception):
@@ -36,18 +29,15 @@ class SpawnError(Exception):
 
 
 class Place:
-    """A sandbox as seen from outside: whom to join and what to give up on the way in."""
+    """A sandbox as seen from outside: what to join and what to give up on the way in."""
 
-    def __init__(
-        self, init: int, *, uid: int | None, doors: list[int], program: bytes, limits: list[tuple[int, int]]
-    ) -> None:
-        #: A pidfd of the sandbox's first process.
-        self.init = init
+    def __init__(self, *, uid: int | None, doors: list[int], program: bytes, limits: list[tuple[int, int]]) -> None:
         #: The uid to become, or None where the user namespace already gives one.
         self.uid = uid
+        #: Descriptors by which its control groups are joined.
         self.doors = doors
         self.program = program
-        #: Limits on each process by itself, where no control group has one on all of them.
+        #: Limits on each process by itself.
         self.limits = limits
 
 
@@ -63,48 +53,75 @@ class Command:
         self.alone = alone
 
 
-def limits_without(groups: dict[str, str], *, memory_bytes: int, pids: int, uid: int | None) -> list[tuple[int, int]]:
-    """What each process is limited to by itself where the groups do not limit all of them together."""
-    limits = []
+def limits_of(groups: dict[str, str], *, limits: list[str], uid: int | None) -> list[tuple[int, int]]:
+    """What each process is limited to by itself, and where the groups do not limit all of them together, more.
+
+    `limits` are those of the sandbox: memory, processors, processes, disk.
+    """
+    memory_bytes, pids, disk_bytes = int(limits[0]), int(limits[2]), int(limits[3])
+    found = [
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, MAX_OPEN_FILES),
+        (resource.RLIMIT_FSIZE, max(disk_bytes, memory_bytes)),
+    ]
     if not {"memory", "unified"} & groups.keys():
         # Never the address space: programs reserve far more of that than they use, and break. Even of data the
         # agent's program reserves up to a gigabyte that it does not use.
-        limits.append((resource.RLIMIT_DATA, max(memory_bytes, MIN_DATA_BYTES)))
+        found.append((resource.RLIMIT_DATA, max(memory_bytes, MIN_DATA_BYTES)))
     if uid is not None and not {"pids", "unified"} & groups.keys():
         # Counted per uid, so only where the uid is the sandbox's own.
-        limits.append((resource.RLIMIT_NPROC, pids))
-    return limits
+        found.append((resource.RLIMIT_NPROC, pids))
+    return found
 
 
-def spawn(place: Place, command: Command) -> tuple[int, int]:
-    """Start the command; its pid, once its program runs, and a descriptor of its host-name namespace.
+class Start:
+    """A command on its way into a sandbox. The first process joins the control groups at once, which may take the
+    kernel 10 ms; the rest of the sandbox can be made meanwhile."""
 
-    The namespace must be held from the start: the number of one that has ended is given to the next. Raises
-    `SpawnError`.
-    """
-    ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-    guide = os.fork()
-    if guide == 0:
+    def __init__(self, place: Place, command: Command) -> None:
+        self._channel, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+        self._guide = os.fork()
+        if self._guide == 0:
+            try:
+                self._channel.close()
+                _guide(place, command, theirs)
+            finally:
+                # Whatever happens, no second supervisor goes on from here.
+                os._exit(126)
+        theirs.close()
+
+    def give_up(self) -> None:
+        """There is no sandbox for it."""
+        self._channel.close()
+        os.waitpid(self._guide, 0)
+
+    def enter(self, init: int) -> tuple[int, int]:
+        """Start the command in the sandbox whose init this pidfd stands for; its own pid, once its program runs, and
+        a descriptor of its host-name namespace.
+
+        The namespace must be held from the start: the number of one that has ended is given to the next. Raises
+        `SpawnError`.
+        """
         try:
-            _guide(place, command, theirs)
+            send(self._channel, b"init", [init])
+            pid, namespace, failure = _hear(self._channel)
         finally:
-            # Whatever happens, no second supervisor goes on from here.
-            os._exit(126)
-    theirs.close()
-    try:
-        pid, namespace, failure = _hear(ours)
-    finally:
-        ours.close()
-        os.waitpid(guide, 0)
-    if pid and namespace >= 0 and not failure:
-        return pid, namespace
-    if namespace >= 0:
-        os.close(namespace)
-    if pid:
-        os.kill(pid, kernel.SIGKILL)
-        os.waitpid(pid, 0)
-    code, _, message = (failure or "126 it was killed before its program started").partition(" ")
-    raise SpawnError(message, code=int(code))
+            self.give_up()
+        if pid and namespace >= 0 and not failure:
+            return pid, namespace
+        if namespace >= 0:
+            os.close(namespace)
+        if pid:
+            os.kill(pid, kernel.SIGKILL)
+            os.waitpid(pid, 0)
+        code, _, message = (failure or "126 it was killed before its program started").partition(" ")
+        raise SpawnError(message, code=int(code))
+
+
+def send(channel: _socket.socket, data: bytes, fds: list[int], flags: int = 0) -> None:
+    """One packet with descriptors."""
+    given = b"".join(fd.to_bytes(4, sys.byteorder) for fd in fds)
+    channel.sendmsg([data], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, given)] if fds else [], flags)
 
 
 def receive(channel: _socket.socket, flags: int = 0) -> tuple[bytes, list[int]]:
@@ -137,13 +154,18 @@ def _guide(place: Place, command: Command, tell: _socket.socket) -> None:
     """Enter the sandbox and leave a child there whose parent is the supervisor. Never returns."""
     try:
         kernel.die_with_parent()
+        if not command.alone:
+            _join(place.doors)
+        _, fds = receive(tell)
+        if not fds:
+            os._exit(126)
         user = kernel.CLONE_NEWUSER if place.uid is None else 0
-        kernel.join_namespaces(place.init, _NAMESPACES | user)
+        kernel.join_namespaces(fds[0], _NAMESPACES | user)
         pid = kernel.clone_as_sibling()
         if pid:
             tell.send(str(pid).encode())
             os._exit(0)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         _fail(tell, 126, error, command)
     _become(place, command, tell)
 
@@ -151,13 +173,12 @@ def _guide(place: Place, command: Command, tell: _socket.socket) -> None:
 def _become(place: Place, command: Command, tell: _socket.socket) -> None:
     """Give up everything and turn into the program. Never returns."""
     try:
-        for door in place.doors:
-            os.write(door, b"0")
         if command.alone:
-            kernel.unshare(kernel.CLONE_NEWUTS)
+            # Only now: groups that are full would not let the guide leave a child.
+            _join(place.doors)
+        kernel.unshare(kernel.CLONE_NEWCGROUP | (kernel.CLONE_NEWUTS if command.alone else 0))
         namespace = os.open("/proc/self/ns/uts", os.O_RDONLY | os.O_CLOEXEC)
-        rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, namespace.to_bytes(4, sys.byteorder))
-        tell.sendmsg([b"namespace"], [rights])
+        send(tell, b"namespace", [namespace])
         os.setsid()
         os.umask(0o022)
         _limit(place.limits)
@@ -175,6 +196,11 @@ def _become(place: Place, command: Command, tell: _socket.socket) -> None:
         _fail(tell, 126, error, command)
 
 
+def _join(doors: list[int]) -> None:
+    for door in doors:
+        os.write(door, b"0")
+
+
 def _fail(tell: _socket.socket, code: int, error: Exception, command: Command) -> None:
     reason = getattr(error, "strerror", None) or str(error)
     message = f"{code} {command.argv[0]} in {command.cwd}: {reason}"
@@ -183,7 +209,7 @@ def _fail(tell: _socket.socket, code: int, error: Exception, command: Command) -
 
 
 def _limit(limits: list[tuple[int, int]]) -> None:
-    for kind, value in [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, MAX_FILE_BYTES), *limits]:
+    for kind, value in limits:
         hard = resource.getrlimit(kind)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (value, value))

@@ -1,0 +1,24 @@
+"""What every provider must do, as checks that run against a real one.
+
+`CHECKS` are async functions `check(bench)`. `judge` runs one, `run` all, and known gaps are told with their reasons.
+"""
+
+from omoi_os.providers.conformance.bench import Bench, Failed, Pace, Targets
+from omoi_os.providers.conformance.check import Check, Guarantee
+from omoi_os.providers.conformance.suite import CHECKS, Outcome, Report, Result, judge, known_gaps, run
+
+__all__ = [
+    "CHECKS",
+    "Bench",
+    "Check",
+    "Failed",
+    "Guarantee",
+    "Outcome",
+    "Pace",
+    "Report",
+    "Result",
+    "Targets",
+    "judge",
+    "known_gaps",
+    "run",
+]

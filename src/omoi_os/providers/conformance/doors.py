@@ -1,0 +1,62 @@
+"""Folders of this machine are bound in: the door to the gateway, and the mirror."""
+
+import asyncio
+from pathlib import Path
+
+from omoi_os.protocol import paths
+from omoi_os.providers.base import SandboxRef
+from omoi_os.providers.conformance import host
+from omoi_os.providers.conformance.bench import Bench, expect
+from omoi_os.providers.conformance.check import Check, Guarantee, collector
+
+CHECKS: list[Check] = []
+_check = collector(CHECKS)
+
+_CALL = """
+import json, socket, sys
+connection = socket.socket(socket.AF_UNIX)
+connection.settimeout(20)
+connection.connect(sys.argv[1])
+print(json.dumps(connection.recv(16).decode()))
+"""
+_WRITE = """
+import json, sys
+try: open(sys.argv[1] + '/new', 'w').close(); print('true')
+except OSError: print('false')
+"""
+
+
+@_check(Guarantee.DOOR)
+async def the_door_leads_to_the_gateway_also_after_its_restart(bench: Bench) -> None:
+    """A socket in the bound folder is reached, and so is one that takes its place."""
+    with host.folder() as folder:
+        ref = await bench.make(door=folder)
+        for word in ("first", "second"):
+            heard = await _call(bench, ref, folder / paths.DOOR_SOCKET, word)
+            expect(heard == word, f"the {word} listener said {word!r} and {heard!r} was heard")
+        expect(not await bench.ask(ref, _WRITE, paths.DOOR), "the door's folder can be written from inside")
+
+
+@_check(Guarantee.DOOR)
+async def the_mirror_can_be_read_but_not_written(bench: Bench) -> None:
+    """A folder given as the mirror is there, read-only."""
+    with host.folder() as folder:
+        (folder / "HEAD").write_text("ref: refs/heads/main\n")
+        ref = await bench.make(mirror=folder)
+        read = await bench.exec(ref, ["cat", f"{paths.MIRROR}/HEAD"])
+        expect(read.stdout == b"ref: refs/heads/main\n", f"the mirror was read as {read}")
+        expect(not await bench.ask(ref, _WRITE, paths.MIRROR), "the mirror can be written from inside")
+
+
+async def _call(bench: Bench, ref: SandboxRef, path: Path, word: str) -> str:
+    """Say a word to whoever connects from inside, and return what was heard there."""
+    with host.door_listener(path) as listener:
+        asking = asyncio.ensure_future(bench.ask(ref, _CALL, f"{paths.DOOR}/{paths.DOOR_SOCKET}"))
+        accepting = asyncio.ensure_future(asyncio.get_running_loop().sock_accept(listener))
+        await asyncio.wait([asking, accepting], return_when=asyncio.FIRST_COMPLETED)
+        if accepting.done():
+            with accepting.result()[0] as connection:
+                connection.sendall(word.encode())
+        else:
+            accepting.cancel()
+        return str(await asking)

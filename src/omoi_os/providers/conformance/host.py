@@ -1,0 +1,117 @@
+"""Things of the host that no sandbox may see: each is there for as long as its check looks for it."""
+
+import ctypes
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+#: Numbers of `add_key`, `request_key` and `keyctl`, by machine.
+KEY_CALLS = {"x86_64": (248, 249, 250), "aarch64": (217, 218, 219)}
+
+_SESSION_KEYRING = -3
+_UNLINK = 9
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A folder of this machine that anyone on it may enter."""
+    # A short path: sockets are made in it.
+    made = Path(tempfile.mkdtemp(prefix="omoi-", dir="/tmp"))
+    made.chmod(0o755)
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+@contextmanager
+def secret_file() -> Iterator[tuple[Path, str]]:
+    """A file that anyone on this machine may read, in a folder that anyone may enter, and what is in it."""
+    with folder() as made:
+        secret = secrets.token_hex(16)
+        path = made / "secret"
+        path.write_text(secret)
+        path.chmod(0o644)
+        yield path, secret
+
+
+@contextmanager
+def secret_process() -> Iterator[str]:
+    """A process of this machine with a secret on its command line."""
+    secret = secrets.token_hex(16)
+    command = [sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()", secret]
+    with subprocess.Popen(command, stdin=subprocess.PIPE):
+        yield secret
+
+
+@contextmanager
+def secret_variable() -> Iterator[str]:
+    """A secret in our own environment, which whatever we start inherits unless it is kept from it."""
+    secret = secrets.token_hex(16)
+    name = f"OMOI_SECRET_{secret[:8].upper()}"
+    os.environ[name] = secret
+    try:
+        yield secret
+    finally:
+        del os.environ[name]
+
+
+@contextmanager
+def secret_descriptor() -> Iterator[int]:
+    """An open file that whatever we start inherits unless it is kept from it."""
+    with tempfile.TemporaryFile() as file:
+        os.set_inheritable(file.fileno(), True)
+        yield file.fileno()
+
+
+@contextmanager
+def secret_key() -> Iterator[str]:
+    """A key in our session's keyring, by its description."""
+    name = f"omoi-{secrets.token_hex(8)}"
+    add, _, control = KEY_CALLS[os.uname().machine]
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    ring = ctypes.c_long(_SESSION_KEYRING)
+    key = call(ctypes.c_long(add), b"user", name.encode(), b"secret", ctypes.c_size_t(6), ring)
+    try:
+        yield name
+    finally:
+        if key >= 0:
+            call(ctypes.c_long(control), ctypes.c_long(_UNLINK), ctypes.c_long(key), ring, 0, 0)
+
+
+@contextmanager
+def listener() -> Iterator[int]:
+    """A service on this machine's loopback, by its port."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield int(server.getsockname()[1])
+
+
+@contextmanager
+def abstract_listener() -> Iterator[str]:
+    """A service on a unix socket that has no file, by its name."""
+    name = f"omoi-{secrets.token_hex(8)}"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"\0{name}")
+        server.listen()
+        yield name
+
+
+@contextmanager
+def door_listener(path: Path) -> Iterator[socket.socket]:
+    """A service on a unix socket with this path, for anyone."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.fspath(path))
+        path.chmod(0o666)
+        server.listen()
+        server.setblocking(False)
+        try:
+            yield server
+        finally:
+            path.unlink()

@@ -1,0 +1,196 @@
+"""Sandboxes are made, found, kept apart and destroyed as asked."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from omoi_os.errors import ProviderError, SandboxGone
+from omoi_os.protocol import paths
+from omoi_os.providers.base import SandboxRef
+from omoi_os.providers.conformance.bench import Bench, Failed, expect
+from omoi_os.providers.conformance.check import Check, Guarantee, collector
+
+CHECKS: list[Check] = []
+_check = collector(CHECKS)
+
+_PLACE = (
+    "import json, os; print(json.dumps([os.getcwd(), os.access('.', os.W_OK), os.access(os.environ['HOME'], os.W_OK)]))"
+)
+
+
+@_check(Guarantee.LIFE)
+async def the_provider_says_what_it_is(bench: Bench) -> None:
+    """Its name, its site, where our program is inside, and what it cannot limit."""
+    provider, again = bench.provider, bench.factory()
+    expect(provider.name and provider.site, f"name is {provider.name!r}, site is {provider.site!r}")
+    expect(provider.site == again.site, f"the site changes from {provider.site!r} to {again.site!r} by a restart")
+    for path in (provider.runtime.python, provider.runtime.source):
+        expect(path.startswith("/"), f"{path!r} of its runtime is not an absolute path")
+    expect(isinstance(provider.has_door, bool), f"has_door is {provider.has_door!r}")
+    expect(provider.limits_warning is None or provider.limits_warning.strip(), "limits_warning is empty, not None")
+
+
+@_check(Guarantee.LIFE)
+async def the_first_process_starts_in_the_workspace(bench: Bench) -> None:
+    """It runs in the workspace, and may write there and in its home."""
+    found = await bench.ask_first(_PLACE)
+    expect(
+        found == [paths.WORKSPACE, True, True], f"where it runs, and whether workspace and home are writable: {found}"
+    )
+
+
+@_check(Guarantee.LIFE)
+async def several_sandboxes_are_made_at_once(bench: Bench) -> None:
+    """Four that start side by side are four, all alive."""
+    refs = await asyncio.gather(*(bench.make() for _ in range(4)))
+    expect(len(set(refs)) == 4, f"four sandboxes have the references {refs}")
+    alive = [(await bench.provider.inspect(ref)).alive for ref in refs]
+    expect(all(alive), f"of four sandboxes alive are {alive}")
+
+
+@_check(Guarantee.LIFE)
+async def one_id_is_never_made_twice(bench: Bench) -> None:
+    """Of several that make the same id, one succeeds and the others get `ProviderError`."""
+    spec = bench.spec()
+    results = await asyncio.gather(*(bench.create(spec) for _ in range(3)), return_exceptions=True)
+    made = [result for result in results if isinstance(result, str)]
+    refused = [result for result in results if isinstance(result, ProviderError)]
+    expect((len(made), len(refused)) == (1, 2), f"of three that made one id {len(made)} succeeded: {results}")
+    try:
+        second: object = await bench.create(spec)
+    except ProviderError as error:
+        second = error
+    expect(isinstance(second, ProviderError), "an id that was made before was made again")
+    expect((await bench.provider.inspect(SandboxRef(made[0]))).alive, "a refused second creation ended the first")
+
+
+@_check(Guarantee.LIFE)
+async def only_its_owner_lists_a_sandbox(bench: Bench) -> None:
+    """Alive and ended ones are listed under their owner's label, and no one else's."""
+    owner, stranger = f"{bench.owner}-a", f"{bench.owner}-b"
+    alive = await bench.make(owner=owner)
+    ended = await bench.make(["/bin/sh", "-c", ":"], owner=owner)
+    others = await bench.make(owner=stranger)
+    await bench.end_of(ended)
+    expect(
+        await bench.refs(owner) == {alive, ended}, f"{alive} and {ended} were made, listed is {await bench.refs(owner)}"
+    )
+    expect(await bench.refs(stranger) == {others}, f"{others} was made, listed is {await bench.refs(stranger)}")
+
+
+@_check(Guarantee.LIFE)
+async def sandboxes_are_found_again_after_a_restart(bench: Bench) -> None:
+    """A new provider object lists, inspects and uses what an older one made."""
+    ref = await bench.make()
+    await bench.provider.write_file(ref, f"{paths.WORKSPACE}/kept", b"kept")
+    bench.restart()
+    expect(ref in await bench.refs(), "after a restart it is not listed")
+    expect((await bench.provider.inspect(ref)).alive, "after a restart it is not alive")
+    result = await bench.exec(ref, ["cat", "kept"])
+    expect(result.stdout == b"kept", f"after a restart a command gave {result}")
+    await bench.provider.destroy(ref)
+    expect(ref not in await bench.refs(), "after a restart it cannot be destroyed")
+
+
+@_check(Guarantee.LIFE)
+async def destroying_twice_succeeds(bench: Bench) -> None:
+    """Also side by side, and for what never was."""
+    ref = await bench.make()
+    await asyncio.gather(bench.provider.destroy(ref), bench.provider.destroy(ref))
+    await bench.within(bench.provider.destroy(ref), "destroying again")
+    await bench.within(bench.provider.destroy(SandboxRef("omoios-check-never-made")), "destroying what never was")
+    expect(ref not in await bench.refs(), "it was destroyed and is still listed")
+
+
+@_check(Guarantee.LIFE)
+async def an_ended_sandbox_can_be_destroyed(bench: Bench) -> None:
+    """One whose first process has ended goes like any other."""
+    ref = await bench.make(["/bin/sh", "-c", "echo > left"])
+    await bench.end_of(ref)
+    await bench.within(bench.provider.destroy(ref), "destroy")
+    expect(ref not in await bench.refs(), "it was destroyed and is still listed")
+
+
+@_check(Guarantee.LIFE)
+async def destroying_a_busy_sandbox_ends_its_commands(bench: Bench) -> None:
+    """A running command gets an error at once, and the sandbox is gone."""
+    ref = await bench.make()
+    busy = asyncio.ensure_future(
+        bench.exec(ref, bench.code("import time; open('up', 'w').write('x'); time.sleep(3600)"))
+    )
+    await bench.file_of(ref, "up")
+    await bench.within(bench.provider.destroy(ref), "destroy")
+    done, _ = await asyncio.wait([busy], timeout=bench.pace.notice.total_seconds())
+    if not done:
+        busy.cancel()
+        await asyncio.wait([busy])
+    expect(done, "a command goes on in a sandbox that was destroyed")
+    expect(isinstance(busy.exception(), ProviderError), f"the command in a destroyed sandbox ended with {busy}")
+    expect(ref not in await bench.refs(), "it was destroyed while busy and is still listed")
+
+
+@_check(Guarantee.LIFE)
+async def what_was_destroyed_is_gone(bench: Bench) -> None:
+    """Every other method raises `SandboxGone` for it."""
+    ref = await bench.make()
+    await bench.provider.destroy(ref)
+    await _expect_gone(bench, ref)
+
+
+@_check(Guarantee.LIFE)
+async def what_never_was_is_gone(bench: Bench) -> None:
+    """Every other method raises `SandboxGone` for a reference that was never given."""
+    await _expect_gone(bench, SandboxRef("omoios-check-never-made"))
+
+
+@_check(Guarantee.LIFE)
+async def a_cancelled_creation_leaves_nothing(bench: Bench) -> None:
+    """Cancelled at any moment, it leaves no sandbox, and its id is free."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    before = {*await bench.refs(), await bench.make()}
+    took = loop.time() - began
+    for share in (0.0, 0.2, 0.4, 0.6, 0.8):
+        spec = bench.spec()
+        making = asyncio.ensure_future(bench.create(spec))
+        await asyncio.wait([making], timeout=share * took)
+        making.cancel()
+        await asyncio.wait([making])
+        if making.cancelled():
+            left = await bench.refs() - before
+            expect(not left, f"cancelled after {share * took:.3f} s of about {took:.3f} s, a creation left {left}")
+            before.add(await bench.create(spec))
+        else:
+            before.add(making.result())
+
+
+@_check(Guarantee.LIFE)
+async def a_program_that_is_not_there_is_told(bench: Bench) -> None:
+    """The creation fails and leaves nothing, or the sandbox ends with 126 or 127."""
+    before = await bench.refs()
+    try:
+        ref = await bench.make(["/no/such/program"])
+    except ProviderError:
+        left = await bench.refs() - before
+        expect(not left, f"a creation that failed left {left}")
+        return
+    report = await bench.end_of(ref)
+    expect(report.exit_code in (126, 127), f"a first process that is not there was told as {report}")
+
+
+async def _expect_gone(bench: Bench, ref: SandboxRef) -> None:
+    provider, path = bench.provider, f"{paths.WORKSPACE}/file"
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "exec": lambda: provider.exec(ref, ["true"], timeout=bench.pace.patience),
+        "write_file": lambda: provider.write_file(ref, path, b""),
+        "read_file": lambda: provider.read_file(ref, path),
+        "inspect": lambda: provider.inspect(ref),
+        "inspect with a wait": lambda: provider.inspect(ref, wait=bench.pace.short),
+    }
+    for name, call in calls.items():
+        try:
+            answer = await bench.within(call(), name)
+        except SandboxGone:
+            continue
+        except (ProviderError, OSError) as error:
+            raise Failed(f"{name} raised {type(error).__name__} instead of SandboxGone: {error}") from error
+        raise Failed(f"{name} of what is gone answered {answer!r}")

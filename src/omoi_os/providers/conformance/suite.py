@@ -1,0 +1,128 @@
+"""Runs checks, knows about gaps, and sums up."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from omoi_os.providers.base import SandboxProvider
+from omoi_os.providers.conformance import (
+    commands,
+    doors,
+    endings,
+    files,
+    isolation,
+    life,
+    limits,
+    network,
+    trees,
+    usage,
+)
+from omoi_os.providers.conformance.bench import Bench, Failed
+from omoi_os.providers.conformance.check import Check, Guarantee
+
+#: Every behaviour that a provider must have.
+CHECKS: Sequence[Check] = (
+    *commands.CHECKS,
+    *trees.CHECKS,
+    *files.CHECKS,
+    *life.CHECKS,
+    *endings.CHECKS,
+    *isolation.CHECKS,
+    *network.CHECKS,
+    *limits.CHECKS,
+    *usage.CHECKS,
+    *doors.CHECKS,
+)
+
+#: What a provider's warning may excuse. Not the disk: one that is only watched is limited all the same, a little late.
+_EXCUSED = (Guarantee.MEMORY, Guarantee.CPU, Guarantee.PIDS)
+
+#: A check makes a handful of calls at the most.
+_CALLS = 6
+
+
+class Outcome(StrEnum):
+    """What came of a check."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    GAP = "gap"  #: it failed, and the provider says that it must, and why
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One check's outcome. The sentence is what was seen, or for a gap its reason."""
+
+    check: Check
+    outcome: Outcome
+    sentence: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All results, in order."""
+
+    results: Sequence[Result]
+
+    def of(self, outcome: Outcome) -> Sequence[Result]:
+        """The results with this outcome."""
+        return [result for result in self.results if result.outcome is outcome]
+
+
+def known_gaps(provider: SandboxProvider) -> Mapping[str, str]:
+    """What the provider itself says it does not keep: by its attributes, and by a mapping `gaps` if it has one."""
+    gaps: dict[str, str] = {}
+    if not provider.has_door:
+        gaps[Guarantee.DOOR] = (
+            "its sandboxes reach the gateway over the network, and nothing of this machine is bound in"
+        )
+    if provider.limits_warning:
+        # The sentence names what it is about: memory, cpu, pids.
+        gaps |= {limit: provider.limits_warning for limit in _EXCUSED if limit in provider.limits_warning.lower()}
+    return gaps | dict(getattr(provider, "gaps", {}))
+
+
+async def judge(bench: Bench, check: Check) -> Result:
+    """Run one check. A known gap is run too: it passes as soon as it is closed."""
+    began = time.monotonic()
+    seen = await _failure(bench, check)
+    seconds = time.monotonic() - began
+    if seen is None:
+        return Result(check, Outcome.PASSED, check.promise, seconds)
+    gaps = {**known_gaps(bench.provider), **bench.gaps}
+    reason = gaps.get(check.name) or gaps.get(check.guarantee)
+    return Result(check, Outcome.GAP if reason else Outcome.FAILED, reason or seen, seconds)
+
+
+async def run(
+    bench: Bench, checks: Sequence[Check] = CHECKS, *, on_result: Callable[[Result], None] | None = None
+) -> Report:
+    """Run the checks one after the other; each result is told as soon as it is known."""
+    results = []
+    for check in checks:
+        result = await judge(bench, check)
+        results.append(result)
+        if on_result is not None:
+            on_result(result)
+    return Report(results)
+
+
+async def _failure(bench: Bench, check: Check) -> str | None:
+    limit = _CALLS * bench.pace.patience.total_seconds()
+    try:
+        async with asyncio.timeout(limit):
+            passed = False
+            try:
+                await check(bench)
+                passed = True
+            finally:
+                # What a failed check leaves must not mislead the next.
+                await bench.clear(but_shared=passed)
+    except Failed as failed:
+        return str(failed)
+    except Exception as error:  # noqa: BLE001  a provider under test may raise anything, and the next check goes on
+        return f"unexpected {type(error).__name__}: {error}"
+    return None

@@ -1,0 +1,151 @@
+"""Making a sandbox, making its supervisor anew, and removing every trace of it. All of it blocks."""
+
+import os
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from omoi_os.errors import ProviderError, SandboxGone
+from omoi_os.protocol import paths
+from omoi_os.providers.base import Resources, SandboxSpec
+from omoi_os.providers.local import cgroups, control, disk, folder, kernel, launcher, processes, profile, template
+from omoi_os.providers.local.launcher import Launcher
+from omoi_os.providers.local.machine import Machine, is_root
+
+#: How long a supervisor may take to end its sandbox before it is killed, which ends it too.
+STOP_MS = 8000
+
+#: The environment of commands in a sandbox whose first supervisor is gone: the sandbox's own is nowhere on disk.
+BARE_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": paths.HOME, "LANG": "C.UTF-8"}
+
+
+def check(spec: SandboxSpec) -> None:
+    """Refuse what could not work, before anything is made."""
+    if not spec.argv:
+        raise ProviderError(f"Sandbox {spec.id} has no command to run.")
+    if any("\0" in text for text in (*spec.argv, *spec.env, *spec.env.values())) or any("=" in key for key in spec.env):
+        raise ProviderError(f"The command or environment of sandbox {spec.id} contains a zero byte or a bad name.")
+    for what, path in (("door", spec.door), ("mirror", spec.mirror)):
+        if path is not None and not path.is_dir():
+            raise ProviderError(f"The {what} of sandbox {spec.id} is not a folder: {path}.")
+    if spec.door is not None and is_root() and not spec.door.stat().st_mode & 0o001:
+        raise ProviderError(f"{spec.door} must be open to others (mode 0755); close the folder above it instead.")
+
+
+def make(place: Path, spec: SandboxSpec, *, machine: Machine, starter: Launcher) -> None:
+    """Make a sandbox in a folder that does not exist yet. What fails leaves nothing behind."""
+    _ = machine.bwrap
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        place.mkdir(mode=0o700)
+    except FileExistsError:
+        raise ProviderError(f"Sandbox {spec.id} exists already.") from None
+    try:
+        with folder.locked(place) as lock:
+            uid = _furnish(place, spec, image=machine.has_images)
+            document = launcher.describe(spec, place, machine=machine, uid=uid, image=machine.has_images)
+            starter.start(place, document, lock=lock)
+    except BaseException:
+        remove(place, machine=machine)
+        raise
+
+
+def revive(place: Path, *, machine: Machine, starter: Launcher) -> None:
+    """Give an ended sandbox a supervisor again, for commands. Raises `SandboxGone`."""
+    with folder.locked(place) as lock:
+        state = folder.read_json(place, "state.json") or {}
+        keeper = processes.open_process(state["supervisor"]) if state else None
+        if keeper is not None:
+            os.close(keeper)
+            return
+        # Without a supervisor it is dying, if it is not dead.
+        _end_process(place, state.get("init"), patience=0)
+        facts = folder.read_json(place, "spec.json")
+        if facts is None:
+            raise ProviderError(f"Sandbox {place.name} was never complete; nothing can be run in it.")
+        spec = _spec_of(facts)
+        document = launcher.describe(spec, place, machine=machine, uid=facts["uid"], image=facts["image"])
+        starter.start(place, document, lock=lock)
+
+
+def remove(place: Path, *, machine: Machine) -> None:
+    """End the sandbox and remove every trace of it; one that is gone is no error."""
+    try:
+        with folder.locked(place):
+            state = folder.read_json(place, "state.json") or {}
+            control.stop(place)
+            _end_process(place, state.get("supervisor"), patience=STOP_MS)
+            _end_process(place, state.get("init"), patience=0)
+            if not cgroups.remove(machine.groups_for(place)):
+                raise ProviderError(f"The control groups of sandbox {place.name} could not be removed.")
+            folder.remove(place)
+    except SandboxGone:
+        return
+
+
+def _furnish(place: Path, spec: SandboxSpec, *, image: bool) -> int | None:
+    """Make what the folder holds before the start; the sandbox's own uid, if it gets one."""
+    for name, mode in ((disk.FILES, 0o700), ("etc", 0o755)):
+        (place / name).mkdir(mode=mode)
+    uid = folder.claim_uid(place) if is_root() else None
+    folder.write_json(place, "spec.json", _facts_of(spec) | {"uid": uid, "image": image})
+    if image:
+        template.make(place / disk.IMAGE, spec.resources.disk_bytes)
+    else:
+        _make_folders(place / disk.FILES, uid)
+    for name, text in profile.generated_etc(profile.USER_UID if uid is None else uid).items():
+        (place / "etc" / name).write_text(text)
+        (place / "etc" / name).chmod(0o644)
+    return uid
+
+
+def _make_folders(files: Path, uid: int | None) -> None:
+    for name, mode, _ in disk.FOLDERS:
+        (files / name).mkdir()
+        (files / name).chmod(mode)
+        if uid is not None:
+            os.chown(files / name, uid, uid)
+
+
+def _facts_of(spec: SandboxSpec) -> dict[str, Any]:
+    """What of a sandbox is kept on disk: nothing of its environment."""
+    return {
+        "id": spec.id,
+        "owner": spec.owner,
+        "labels": dict(spec.labels),
+        "resources": asdict(spec.resources),
+        "door": str(spec.door) if spec.door else None,
+        "mirror": str(spec.mirror) if spec.mirror else None,
+    }
+
+
+def _spec_of(facts: dict[str, Any]) -> SandboxSpec:
+    """The sandbox as it was made, but with nothing to run and without its environment."""
+    binds = {what: Path(facts[what]) for what in ("door", "mirror") if facts[what]}
+    # Who made them may have taken them away since.
+    door, mirror = (path if path and path.is_dir() else None for path in map(binds.get, ("door", "mirror")))
+    return SandboxSpec(
+        id=facts["id"],
+        owner=facts["owner"],
+        argv=(),
+        env=BARE_ENVIRONMENT,
+        resources=Resources(**facts["resources"]),
+        lifetime=timedelta(0),
+        door=door,
+        mirror=mirror,
+    )
+
+
+def _end_process(place: Path, identity: str | None, *, patience: int) -> None:
+    """See that the process is gone: let it end for so many milliseconds, then kill it."""
+    pidfd = processes.open_process(identity) if identity else None
+    if pidfd is None:
+        return
+    try:
+        if not processes.has_ended(pidfd, wait_ms=patience):
+            kernel.send_signal(pidfd, kernel.SIGKILL)
+            if not processes.has_ended(pidfd, wait_ms=STOP_MS):
+                raise ProviderError(f"Sandbox {place.name} does not end: process {identity} cannot be killed.")
+    finally:
+        os.close(pidfd)

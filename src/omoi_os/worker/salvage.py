@@ -1,0 +1,224 @@
+"""Salvage: saves what a sandbox still holds, when its worker has ended or is to end; see `command.salvage_argv`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable
+from pathlib import Path
+from typing import Any
+
+from omoi_os.protocol.assignment import ExecutionMode
+from omoi_os.protocol.paths import DOOR_PORT
+from omoi_os.worker import delivery
+from omoi_os.worker.api import Api, Superseded
+from omoi_os.worker.command import SALVAGE_SECONDS
+from omoi_os.worker.door import open_door
+from omoi_os.worker.environment import BadEnvironment, Environment
+from omoi_os.worker.git import GitError, Repository
+from omoi_os.worker.handover import MAX_VARIABLES_BYTES
+from omoi_os.worker.http import HttpError
+from omoi_os.worker.places import Places
+from omoi_os.worker.processes import kill_tree
+from omoi_os.worker.spool import Spool
+from omoi_os.worker.transcripts import Transcripts, newest_session
+from omoi_os.worker.unfinished import save_unfinished_work
+
+#: How long all of it may take; of that, a worker that still runs to save by itself, and what remains to be sent.
+ALL_SECONDS = SALVAGE_SECONDS - 3.0
+STOP_SECONDS = 20.0
+SEND_SECONDS = 15.0
+STDIN_SECONDS = 1.0
+
+TRANSCRIPT_TRIES = 3
+
+#: What the command line of a reporter holds; its process id may belong to another process by now.
+_REPORTERS = (b"omoi_os.worker.main ", b"omoi_os.worker.waiting ")
+
+
+class Salvage:
+    """One pass over a sandbox. `found` always tells what is safe by now."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._places = environment.places
+        self._api = Api(environment.events_url, environment.token)
+        self.found: dict[str, Any] = {
+            "stopped_worker": False,
+            "wip_commit": None,
+            "left_out": [],
+            "session_id": None,
+            "transcript_saved": False,
+            "events": 0,
+            "events_left": 0,
+            "superseded": False,
+            "problems": [],
+        }
+
+    async def run(self) -> None:
+        """Save everything, each part whatever becomes of the others."""
+        deadline = time.monotonic() + ALL_SECONDS
+        self.found["stopped_worker"] = await stop_worker(self._places, seconds=STOP_SECONDS)
+        async with _door(self._places):
+            await asyncio.gather(
+                self._try("the unfinished work", self._save_work(), seconds=deadline - time.monotonic()),
+                self._try("the transcript", self._save_transcript(), seconds=SEND_SECONDS),
+                self._try("the events", self._send_events(), seconds=SEND_SECONDS),
+            )
+
+    async def _try(self, what: str, saving: Awaitable[None], *, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await saving
+        except Superseded:
+            self.found["superseded"] = True
+            self.complain(f"The platform takes nothing more of this attempt: {what} stays here.")
+        except TimeoutError:
+            self.complain(f"Saving {what} took more than {seconds:.0f} s.")
+        except (GitError, HttpError, OSError) as error:
+            self.complain(f"Saving {what} failed: {error}")
+
+    def complain(self, problem: str) -> None:
+        """Note that something is not safe."""
+        self.found["problems"].append(problem)
+
+    async def _save_work(self) -> None:
+        environment = self._environment
+        base = self._read_base()
+        if base is None or environment.assignment.mode != ExecutionMode.IMPLEMENTATION:
+            return
+        repository = Repository(self._places, environment.assignment, environment.token, environment.variables)
+        saved = await save_unfinished_work(repository, base)
+        self.found |= {"wip_commit": saved.commit, "left_out": list(saved.left_out)}
+        if saved.problem:
+            self.complain(f"Some files are not in the unfinished work: {saved.problem}")
+
+    def _read_base(self) -> str | None:
+        """None while the checkout is not whole: then what is missing in it was not removed by the agent."""
+        try:
+            base = self._places.base_file.read_text()
+        except FileNotFoundError:
+            return None
+        return base if base.isascii() and base.isalnum() else None
+
+    async def _save_transcript(self) -> None:
+        session_id = newest_session(self._places)
+        if session_id is None:
+            return
+        self.found["session_id"] = session_id
+        saved = await Transcripts(self._api, self._places).save(session_id, tries=TRANSCRIPT_TRIES)
+        self.found["transcript_saved"] = saved
+        if not saved:
+            self.complain("The transcript was not taken.")
+
+    async def _send_events(self) -> None:
+        if not self._places.spool.exists():
+            return
+        with contextlib.closing(Spool(self._places.spool)) as spool:
+            sending = asyncio.create_task(delivery.deliver(spool, self._api, blobs=self._places.blobs))
+            emptying = asyncio.create_task(spool.wait_until_empty())
+            self.found["events"] = spool.last
+            try:
+                await asyncio.wait({sending, emptying}, return_when=asyncio.FIRST_COMPLETED)
+                if sending.done():
+                    sending.result()
+            finally:
+                self.found["events_left"] = spool.waiting
+                sending.cancel()
+                emptying.cancel()
+                await asyncio.gather(sending, emptying, return_exceptions=True)
+
+
+async def stop_worker(places: Places, *, seconds: float) -> bool:
+    """Ask the reporter to save and go, if it still runs; kill it when it does not. True if it ran."""
+    pid = _reporter(places)
+    if pid is None:
+        return False
+    try:
+        ending = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(ending, ended.set)
+    try:
+        signal.pidfd_send_signal(ending, signal.SIGTERM)
+        async with asyncio.timeout(seconds):
+            await ended.wait()
+    except ProcessLookupError:
+        pass
+    except TimeoutError:
+        # It hangs, with the way to the gateway in its hands.
+        kill_tree(pid)
+        await ended.wait()
+    finally:
+        loop.remove_reader(ending)
+        os.close(ending)
+    return True
+
+
+def _reporter(places: Places) -> int | None:
+    try:
+        pid = int(places.pid_file.read_text())
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (OSError, ValueError):
+        return None
+    return pid if pid > 0 and any(name in command for name in _REPORTERS) else None
+
+
+@contextlib.asynccontextmanager
+async def _door(places: Places) -> AsyncIterator[None]:
+    """A way to the gateway: the one that is open, else one of our own."""
+    server = None
+    if places.door.is_dir():
+        # Someone else may listen there: whoever ran before us, or another salvage.
+        with contextlib.suppress(OSError):
+            server = await open_door(places.door_socket, port=DOOR_PORT)
+    try:
+        yield
+    finally:
+        if server:
+            server.close()
+
+
+def _read_environment() -> Environment:
+    """From stdin if there is anything, for a token may be newer there; else our own; else what was handed over."""
+    given = b""
+    # Not every provider closes the stdin of a command that has none.
+    if select.select([sys.stdin], [], [], STDIN_SECONDS)[0]:
+        given = sys.stdin.buffer.read(MAX_VARIABLES_BYTES)
+    if given:
+        return Environment.parse(given)
+    handed_over = Places.from_environ(os.environ).variables_file
+    if not os.environ.get("TASK_DATA_BASE64") and handed_over.is_file():
+        return Environment.parse(handed_over.read_bytes())
+    return Environment.read(os.environ)
+
+
+async def _run(environment: Environment) -> Salvage:
+    salvage = Salvage(environment)
+    working = asyncio.create_task(salvage.run())
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
+    try:
+        await working
+    except asyncio.CancelledError:
+        salvage.complain("SIGTERM came before everything was saved.")
+    return salvage
+
+
+def main() -> None:
+    """Salvage once, and say what is safe."""
+    try:
+        found = asyncio.run(_run(_read_environment())).found
+    except BadEnvironment as error:
+        found = {"problems": [str(error)]}
+    print(json.dumps(found), flush=True)  # noqa: T201
+    for problem in found["problems"]:
+        print(problem, file=sys.stderr)  # noqa: T201
+    sys.exit(1 if found["problems"] else 0)

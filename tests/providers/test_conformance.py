@@ -1,0 +1,157 @@
+"""The suite itself: against a provider with no walls and no limits, every check of a wall or a limit must fail."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from omoi_os.providers.base import Resources
+from omoi_os.providers.conformance import (
+    CHECKS,
+    Bench,
+    Check,
+    Guarantee,
+    Outcome,
+    Pace,
+    Result,
+    Targets,
+    judge,
+    known_gaps,
+    run,
+)
+from omoi_os.providers.conformance.bench import SMALL
+from omoi_os.providers.conformance.check import collector
+from tests.providers.weak import WeakProvider
+
+WALLS = (
+    Guarantee.ISOLATION,
+    Guarantee.NETWORK,
+    Guarantee.MEMORY,
+    Guarantee.CPU,
+    Guarantee.PIDS,
+    Guarantee.DISK,
+    Guarantee.USAGE,
+)
+BASICS = (
+    "an_exit_code_is_a_result",
+    "the_two_outputs_are_kept_apart",
+    "input_arrives_whole_and_its_end_is_seen",
+    "arguments_are_taken_as_they_are",
+    "binary_files_come_back_unchanged",
+    "a_missing_file_is_told",
+    "what_never_was_is_gone",
+)
+
+
+@pytest.fixture
+def reachable() -> Iterator[Targets]:
+    """Things that the host can reach, in the place of those that it perhaps cannot."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield Targets(metadata=("127.0.0.1", server.getsockname()[1]), name="localhost")
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, reachable: Targets) -> AsyncIterator[Bench]:
+    provider = WeakProvider(tmp_path)
+    pace = Pace(notice=timedelta(seconds=1))
+    # So little that it is passed on a busy machine too.
+    small = replace(SMALL, cpus=0.05)
+    async with Bench(lambda: provider, small=small, pace=pace, targets=reachable) as made:
+        yield made
+
+
+@pytest.mark.parametrize("check", [check for check in CHECKS if check.guarantee in WALLS], ids=str)
+async def test_a_missing_wall_is_seen(check: Check, bench: Bench) -> None:
+    result = await judge(bench, check)
+
+    assert result.outcome is Outcome.FAILED
+    assert not result.sentence.startswith(("unexpected", "the question was not answered")), result.sentence
+
+
+@pytest.mark.parametrize("check", [check for check in CHECKS if check.name in BASICS], ids=str)
+async def test_what_needs_no_wall_passes_without_one(check: Check, bench: Bench) -> None:
+    result = await judge(bench, check)
+
+    assert result.outcome is Outcome.PASSED, result.sentence
+
+
+def test_there_are_enough_checks_and_each_has_a_name_and_a_promise_of_its_own() -> None:
+    assert len(CHECKS) >= 40
+    assert len({check.name for check in CHECKS}) == len(CHECKS)
+    assert all(check.promise.endswith(".") and "\n" not in check.promise for check in CHECKS)
+
+
+def two_checks() -> list[Check]:
+    found: list[Check] = []
+    check = collector(found)
+
+    @check(Guarantee.LIFE)
+    async def fine(bench: Bench) -> None:
+        """It is fine."""
+
+    @check(Guarantee.PIDS)
+    async def broken(bench: Bench) -> None:
+        """It is not."""
+        raise ValueError("out of order")
+
+    return found
+
+
+async def test_a_run_tells_each_result_at_once_and_goes_on_after_a_failure(bench: Bench) -> None:
+    told: list[Result] = []
+
+    report = await run(bench, list(reversed(two_checks())), on_result=told.append)
+
+    assert [result.check.name for result in told] == ["broken", "fine"]
+    assert list(report.results) == told
+    assert [result.sentence for result in report.of(Outcome.FAILED)] == ["unexpected ValueError: out of order"]
+
+
+@pytest.mark.parametrize("key", ["broken", Guarantee.PIDS])
+async def test_a_known_gap_is_told_with_its_reason(bench: Bench, key: str) -> None:
+    bench.gaps = {key: "it has no counter"}
+
+    report = await run(bench, two_checks())
+
+    assert [(gap.check.name, gap.sentence) for gap in report.of(Outcome.GAP)] == [("broken", "it has no counter")]
+    assert not report.of(Outcome.FAILED)
+
+
+async def test_a_limit_that_the_provider_warns_about_is_a_gap_and_others_are_not(tmp_path: Path) -> None:
+    class Warns(WeakProvider):
+        limits_warning = "Here memory and pids cannot be limited, and disk is watched."
+
+    gaps = known_gaps(Warns(tmp_path))
+
+    assert {Guarantee.MEMORY, Guarantee.PIDS} <= gaps.keys()
+    assert not {Guarantee.CPU, Guarantee.DISK} & gaps.keys()
+
+
+async def test_a_provider_names_its_own_gaps_and_the_least_that_it_gives(tmp_path: Path) -> None:
+    class Coarse(WeakProvider):
+        gaps = {"broken": "it is made of one piece"}
+        smallest = Resources(1 << 30, cpus=1, pids=1, disk_bytes=1)
+
+    async with Bench(lambda: Coarse(tmp_path)) as bench:
+        report = await run(bench, two_checks())
+
+    assert [gap.sentence for gap in report.of(Outcome.GAP)] == ["it is made of one piece"]
+    assert bench.small == replace(SMALL, memory_bytes=1 << 30, cpus=1)
+
+
+async def test_a_provider_that_hangs_fails_its_check(bench: Bench) -> None:
+    found: list[Check] = []
+
+    @collector(found)(Guarantee.LIFE)
+    async def hangs(bench: Bench) -> None:
+        """It never ends."""
+        await bench.within(asyncio.Event().wait(), "waiting")
+
+    bench.pace = replace(bench.pace, patience=timedelta(milliseconds=20))
+    result = await judge(bench, found[0])
+
+    assert (result.outcome, result.sentence) == (Outcome.FAILED, "waiting did not come back in 0.04 s")

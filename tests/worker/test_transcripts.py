@@ -1,0 +1,85 @@
+"""The transcript is saved turn by turn, against a real HTTP server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from omoi_os.worker.api import Api
+from omoi_os.worker.places import Places
+from omoi_os.worker.transcripts import Transcripts, newest_session
+
+from .platform import API, TOKEN, Platform
+
+SESSION = "5c7f3d52-0000-4000-8000-000000000001"
+
+
+@pytest.fixture
+def file(root: Path) -> Path:
+    """The session's file, where the CLI keeps it."""
+    path = root / "home" / ".claude" / "projects" / "-workspace" / f"{SESSION}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("1\n")
+    return path
+
+
+@pytest.fixture
+async def transcripts(platform: Platform, root: Path, file: Path) -> AsyncIterator[Transcripts]:
+    """What saves it, at work."""
+    transcripts = Transcripts(Api(f"{platform.url}{API}/events", TOKEN), Places(home=root / "home"))
+    saving = asyncio.create_task(transcripts.save_turns())
+    yield transcripts
+    saving.cancel()
+    await asyncio.gather(saving, return_exceptions=True)
+
+
+async def test_each_turn_is_saved_and_turns_that_follow_closely_are_saved_together(
+    transcripts: Transcripts, platform: Platform, file: Path
+) -> None:
+    for number in range(2, 20):
+        with file.open("a") as lines:
+            lines.write(f"{number}\n")
+        transcripts.note_turn(SESSION)
+    await platform.wait_for(lambda: platform.transcript_puts == 1)
+    assert platform.transcripts[SESSION] == file.read_bytes()
+
+    file.write_text("more\n")
+    transcripts.note_turn(SESSION)
+    await platform.wait_for(lambda: platform.transcripts[SESSION] == b"more\n")
+    assert platform.transcript_puts == 2
+
+
+async def test_what_has_not_changed_is_not_sent_again(transcripts: Transcripts, platform: Platform, file: Path) -> None:
+    assert await transcripts.save(SESSION, tries=1)
+    assert await transcripts.save(SESSION, tries=1)
+    assert platform.transcript_puts == 1
+
+    file.write_text("changed\n")
+    assert await transcripts.save(SESSION, tries=1)
+    assert platform.transcripts[SESSION] == b"changed\n"
+
+
+async def test_a_failing_server_is_tried_again_and_a_refusal_is_final(
+    transcripts: Transcripts, platform: Platform
+) -> None:
+    platform.transcript_status = 503
+    assert not await transcripts.save(SESSION, tries=2)
+    assert platform.transcript_puts == 2
+
+    platform.transcript_status = 413
+    assert not await transcripts.save(SESSION, tries=5)
+    assert not await transcripts.save(SESSION, tries=5)
+    assert platform.transcript_puts == 3
+
+
+async def test_the_newest_session_is_found_and_nothing_else(root: Path, file: Path) -> None:
+    places = Places(home=root / "home")
+    (file.parent / "not a session.jsonl").touch()
+    (file.parent / "folder.jsonl").mkdir()
+    (file.parent / SESSION / "subagents").mkdir(parents=True)
+    (file.parent / SESSION / "subagents" / "agent-1.jsonl").touch()
+    (file.parent / "gone.jsonl").symlink_to("/nowhere")
+
+    assert newest_session(places) == SESSION
+    assert newest_session(Places(home=root)) is None
