@@ -1,0 +1,1 @@
+"""Sandboxes at Daytona, through its own SDK."""

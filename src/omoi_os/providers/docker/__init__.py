@@ -1,0 +1,1 @@
+"""Sandboxes as containers of a Docker engine."""

@@ -1,0 +1,44 @@
+"""A Daytona on loopback with real sandboxes, and the provider that talks to it through the real SDK."""
+
+import sys
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import omoi_os
+from omoi_os.providers.base import Runtime
+from omoi_os.providers.daytona.params import Account
+from omoi_os.providers.daytona.provider import DaytonaProvider
+from tests.providers.conftest import processes_below
+from tests.providers.daytona.records import Age
+from tests.providers.daytona.server import API_KEY, FakeDaytona
+
+#: The sandboxes of the loopback server have this machine's own runtime inside.
+RUNTIME = Runtime(sys.executable, str(Path(omoi_os.__file__).parent.parent))
+
+SOON = timedelta(seconds=30)
+
+
+@pytest.fixture(params=list(Age))
+def age(request: pytest.FixtureRequest) -> Age:
+    """Both sides of the break in the API."""
+    return Age(request.param)
+
+
+@pytest.fixture
+async def server(tmp_path: Path, age: Age) -> AsyncIterator[FakeDaytona]:
+    """The server, which leaves nothing behind."""
+    async with FakeDaytona(tmp_path, age) as started:
+        yield started
+    assert processes_below(tmp_path) == []
+    assert list((tmp_path / "sandboxes").glob("*")) == []
+
+
+@pytest.fixture
+async def provider(server: FakeDaytona) -> AsyncIterator[DaytonaProvider]:
+    """The provider, with the snapshot of the seeds."""
+    made = DaytonaProvider(Account(API_KEY, server.url), callback_url="http://127.0.0.1:1", runtime=RUNTIME)
+    yield made
+    await made.close()
