@@ -1,10 +1,12 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test storm check
+.PHONY: help setup demo run test providers storm check bench image
 
 BIN := .venv/bin
+# Docker and Daytona take minutes and an engine: `make providers`.
+LOCAL := --ignore=tests/providers/docker --ignore=tests/providers/daytona
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install everything into .venv; does nothing when that is current
 	@tools/setup.sh
@@ -15,8 +17,11 @@ demo: setup ## Take a ticket to a verified branch, on this machine, in about a m
 run: setup ## Start the platform on port 18000 and keep it running until Ctrl-C
 	@$(BIN)/omoi serve
 
-test: setup ## Run every test
-	$(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile
+test: setup ## Run the tests
+	$(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile $(LOCAL)
+
+providers: setup ## Run the tests of the docker and daytona providers, against a real engine and a server of ours
+	$(BIN)/pytest tests/providers/docker tests/providers/daytona
 
 storm: setup ## Run 200 tasks, 20 at a time, while the orchestrator is killed every few seconds
 	STORM_TASKS=200 STORM_AT_ONCE=20 STORM_SECONDS=3600 $(BIN)/pytest tests/faults/test_storm.py
@@ -26,4 +31,10 @@ check: setup ## Lint, format, types, imports, and the sandbox's profile with no 
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	PYTHONPATH=tools $(BIN)/pytest tests/providers -q -p no_skips
+	PYTHONPATH=tools $(BIN)/pytest tests/providers -q -p no_skips $(LOCAL)
+
+bench: setup ## Print the figures of speed beside their limits
+	@$(BIN)/python -m benchmarks
+
+image: ## Build the image that sandboxes of the docker and daytona providers start from
+	docker build --tag omoi-sandbox .

@@ -17,7 +17,13 @@ from omoi_os.tasks import service as tasks
 from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket, TicketStatus
 
-PROJECT_SETTINGS: dict[str, Any] = {"max_concurrent_tasks": 5, "budget_usd": None, "egress_allow": [], "acceptance": []}
+PROJECT_SETTINGS: dict[str, Any] = {
+    "max_concurrent_tasks": 5,
+    "budget_usd": None,
+    "egress_allow": [],
+    "acceptance": [],
+    "provider": None,
+}
 
 
 async def a_user(session: AsyncSession, *, role: Role = Role.MEMBER) -> User:

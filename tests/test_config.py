@@ -108,6 +108,39 @@ def test_a_relative_data_folder_means_the_same_in_every_process(folder: Path, mo
     assert load_settings(environ={"OMOI_DATA_DIR": "d"}, config_dir=folder).data_dir == Path("/tmp/d")
 
 
+@pytest.mark.parametrize("environ", [{"DAYTONA_SANDBOX_EXECUTION": "true"}, {"SANDBOX_PROVIDER": "daytona"}])
+def test_daytona_is_chosen_by_either_name(folder: Path, environ: dict[str, str]) -> None:
+    assert load_settings(environ=environ, config_dir=folder).sandbox_provider == "daytona"
+
+
+def test_a_named_provider_wins_over_the_switch(folder: Path) -> None:
+    environ = {"DAYTONA_SANDBOX_EXECUTION": "true", "SANDBOX_PROVIDER": "docker"}
+
+    assert load_settings(environ=environ, config_dir=folder).sandbox_provider == "docker"
+
+
+def test_resources_are_found_under_the_seeds_names(folder: Path) -> None:
+    write(
+        folder,
+        "base.yaml",
+        "daytona:\n  snapshot: mine\n  sandbox_memory_gb: 6\n  sandbox_cpu: 3\n  sandbox_disk_gb: 9\n",
+    )
+
+    settings = load_settings(environ={"SANDBOX_CPU": "4"}, config_dir=folder)
+
+    found = (settings.sandbox_snapshot, settings.sandbox_memory_gb, settings.sandbox_cpu, settings.sandbox_disk_gb)
+    assert found == ("mine", 6, 4, 9)
+
+
+@pytest.mark.parametrize("name", ["MEMORY_GB", "CPU", "DISK_GB"])
+def test_resources_beyond_their_limit_are_refused_until_it_is_raised(folder: Path, name: str) -> None:
+    environ = {f"SANDBOX_{name}": "12"}
+
+    with pytest.raises(ConfigError, match=f"SANDBOX_{name}: 12 is more than .*raise SANDBOX_MAX_{name}"):
+        load_settings(environ=environ, config_dir=folder)
+    assert load_settings(environ=environ | {f"SANDBOX_MAX_{name}": "16"}, config_dir=folder)
+
+
 def test_the_shipped_file_shows_every_setting_with_its_default() -> None:
     written = (SHIPPED / "base.yaml").read_text()
 

@@ -16,13 +16,16 @@ from omoi_os.errors import ConfigError
 #: The real model, when a key is set and nothing else is said.
 DEFAULT_MODEL = "claude-sonnet-4-5"
 
+_TRUE = ("1", "true", "yes", "on")
+
 #: The longest data folder for which every unix socket below it fits into the kernel's 107 bytes.
 MAX_DATA_DIR_BYTES = 60
 
 
-def _setting(default: Any, *, env: str, yaml: str | None = None, **rules: Any) -> Any:
-    """A field, the environment variable that sets it and its place in YAML (`section.key`; its own name if unset)."""
-    return Field(default, json_schema_extra={"env": env, "yaml": yaml}, validate_default=True, **rules)
+def _setting(default: Any, *, env: str, yaml: str | tuple[str, ...] = (), **rules: Any) -> Any:
+    """A field, the environment variable that sets it, and its places in YAML (`section.key`; its own name if none)."""
+    places: list[Any] = [yaml] if isinstance(yaml, str) else list(yaml)
+    return Field(default, json_schema_extra={"env": env, "yaml": places}, validate_default=True, **rules)
 
 
 def _default_data_dir() -> Path:
@@ -69,18 +72,54 @@ class Settings(BaseModel):
     github_token: str | None = _setting(None, env="GITHUB_TOKEN", repr=False)
     """The forge's token for GitHub projects. It stays in the gateway."""
 
-    sandbox_provider: Literal["local"] = _setting("local", env="SANDBOX_PROVIDER", yaml="sandbox.provider")
-    """What makes sandboxes."""
-    sandbox_memory_gb: float = _setting(4, env="SANDBOX_MEMORY_GB", yaml="sandbox.memory_gb", gt=0, le=8)
-    """Memory of one sandbox."""
-    sandbox_cpu: float = _setting(2, env="SANDBOX_CPU", yaml="sandbox.cpu", gt=0, le=4)
+    sandbox_provider: Literal["local", "docker", "daytona"] = _setting(
+        "local", env="SANDBOX_PROVIDER", yaml="sandbox.provider"
+    )
+    """What makes sandboxes; a project may choose another."""
+    sandbox_memory_gb: float = _setting(
+        4, env="SANDBOX_MEMORY_GB", yaml=("sandbox.memory_gb", "daytona.sandbox_memory_gb"), gt=0
+    )
+    """Memory of one sandbox, in GiB."""
+    sandbox_cpu: float = _setting(2, env="SANDBOX_CPU", yaml=("sandbox.cpu", "daytona.sandbox_cpu"), gt=0)
     """Processors of one sandbox."""
+    sandbox_disk_gb: float = _setting(
+        8, env="SANDBOX_DISK_GB", yaml=("sandbox.disk_gb", "daytona.sandbox_disk_gb"), gt=0
+    )
+    """Disk of one sandbox, home and workspace together, in GiB."""
+    sandbox_max_memory_gb: float = _setting(8, env="SANDBOX_MAX_MEMORY_GB", yaml="sandbox.max_memory_gb", gt=0)
+    """The most memory that may be asked for."""
+    sandbox_max_cpu: float = _setting(4, env="SANDBOX_MAX_CPU", yaml="sandbox.max_cpu", gt=0)
+    """The most processors that may be asked for."""
+    sandbox_max_disk_gb: float = _setting(10, env="SANDBOX_MAX_DISK_GB", yaml="sandbox.max_disk_gb", gt=0)
+    """The most disk that may be asked for."""
     sandbox_pids: int = _setting(512, env="SANDBOX_PIDS", yaml="sandbox.pids", ge=32)
     """Processes and threads of one sandbox."""
     sandbox_lifetime_seconds: int = _setting(
         4 * 3600, env="SANDBOX_LIFETIME_SECONDS", yaml="sandbox.lifetime_seconds", ge=10
     )
     """How long one sandbox may live, enforced by its provider."""
+    sandbox_image: str | None = _setting(None, env="SANDBOX_IMAGE", yaml="sandbox.image")
+    """The container image of the provider `docker`, and of `daytona` without a snapshot; `make image` makes one."""
+    sandbox_snapshot: str | None = _setting(
+        "ai-agent-dev-light", env="SANDBOX_SNAPSHOT", yaml=("sandbox.snapshot", "daytona.snapshot")
+    )
+    """The snapshot that Daytona starts sandboxes from."""
+    warm_sandboxes: int = _setting(0, env="OMOI_WARM_SANDBOXES", yaml="sandbox.warm", ge=0, le=100)
+    """How many sandboxes are kept ready for the next tasks; each waits with the agent's SDK loaded."""
+    prepared_checkouts: bool = _setting(True, env="OMOI_PREPARED_CHECKOUTS", yaml="sandbox.prepared_checkouts")
+    """Whether a clone takes its objects from a mirror on this machine where there is one."""
+    daytona_api_key: str | None = _setting(None, env="DAYTONA_API_KEY", yaml="daytona.api_key", repr=False)
+    """The key of the provider `daytona`."""
+    daytona_api_url: str = _setting("https://app.daytona.io/api", env="DAYTONA_API_URL", yaml="daytona.api_url")
+    """Where Daytona's API is."""
+    daytona_target: str | None = _setting(None, env="DAYTONA_TARGET", yaml="daytona.target")
+    """The region in which Daytona makes sandboxes."""
+    callback_url: str | None = _setting(None, env="CALLBACK_URL")
+    """Where remote sandboxes reach the gateway, as https://…; it leads to the gateway's host and port."""
+    gateway_host: str = _setting("127.0.0.1", env="OMOI_GATEWAY_HOST", yaml="gateway.host")
+    """The address the gateway listens on for remote sandboxes, if CALLBACK_URL is set."""
+    gateway_port: int = _setting(18001, env="OMOI_GATEWAY_PORT", yaml="gateway.port", ge=1, le=65535)
+    """The port the gateway listens on for remote sandboxes, if CALLBACK_URL is set."""
 
     max_concurrent_tasks: int = _setting(10, env="OMOI_MAX_CONCURRENT_TASKS", yaml="tasks.max_concurrent", ge=1)
     """Tasks that run at the same time, over all projects."""
@@ -100,6 +139,18 @@ class Settings(BaseModel):
     """How long one acceptance command may run."""
     reconcile_seconds: float = _setting(10, env="OMOI_RECONCILE_SECONDS", yaml="orchestrator.reconcile_seconds", gt=0)
     """The slow safety net: rows and sandboxes are compared at least this often."""
+    dead_after_seconds: float = _setting(
+        75, env="OMOI_DEAD_AFTER_SECONDS", yaml="orchestrator.dead_after_seconds", gt=0
+    )
+    """A sandbox that is silent for so long is dead, unless its provider says that it lives."""
+    idle_after_seconds: float = _setting(
+        600, env="OMOI_IDLE_AFTER_SECONDS", yaml="orchestrator.idle_after_seconds", gt=0
+    )
+    """A sandbox whose work is done and that does nothing for so long is stopped."""
+    stuck_after_seconds: float = _setting(
+        900, env="OMOI_STUCK_AFTER_SECONDS", yaml="orchestrator.stuck_after_seconds", gt=0
+    )
+    """A sandbox that says it works and does nothing for so long is stopped, and its task tried again."""
     stop_sandboxes: bool = _setting(False, env="OMOI_STOP_SANDBOXES", yaml="orchestrator.stop_sandboxes")
     """Whether an orchestrator that is told to stop takes its sandboxes with it; `omoi serve` sets this."""
 
@@ -152,8 +203,10 @@ def load_settings(
             values[name], origin[name] = value, f"{key} in {path}"
     for name, field in Settings.model_fields.items():
         variable = _extra(field, "env")
-        if variable and environ.get(variable, "") != "":
+        if isinstance(variable, str) and environ.get(variable, "") != "":
             values[name], origin[name] = environ[variable], variable
+    if environ.get("DAYTONA_SANDBOX_EXECUTION", "").lower() in _TRUE and not environ.get("SANDBOX_PROVIDER"):
+        values["sandbox_provider"], origin["sandbox_provider"] = "daytona", "DAYTONA_SANDBOX_EXECUTION"
     for name, value in parameters.items():
         values[name], origin[name] = value, f"parameter {name}"
     try:
@@ -164,12 +217,23 @@ def load_settings(
         known = Settings.model_fields.get(name)
         got = f" (got {first['input']!r})" if known is None or known.repr else ""
         raise ConfigError(f"{origin.get(name, name)}: {first['msg']}{got}") from None
+    _check_limits(settings, origin)
+    return settings
+
+
+def _check_limits(settings: Settings, origin: Mapping[str, str]) -> None:
     if len(os.fsencode(settings.data_dir)) > MAX_DATA_DIR_BYTES:
         where = origin.get("data_dir", "OMOI_DATA_DIR")
         raise ConfigError(
             f"{where}: {settings.data_dir} is longer than {MAX_DATA_DIR_BYTES} bytes; choose a shorter path"
         )
-    return settings
+    for name in ("memory_gb", "cpu", "disk_gb"):
+        asked, most = getattr(settings, f"sandbox_{name}"), getattr(settings, f"sandbox_max_{name}")
+        if asked > most:
+            where = origin.get(f"sandbox_{name}", f"SANDBOX_{name.upper()}")
+            raise ConfigError(
+                f"{where}: {asked:g} is more than {most:g}; ask for less, or raise SANDBOX_MAX_{name.upper()}"
+            )
 
 
 def _yaml_files(environ: Mapping[str, str], config_dir: Path | None) -> list[Path]:
@@ -183,10 +247,9 @@ def _yaml_files(environ: Mapping[str, str], config_dir: Path | None) -> list[Pat
     return [folder / "base.yaml", path]
 
 
-def _extra(field: FieldInfo, key: str) -> str | None:
+def _extra(field: FieldInfo, key: str) -> Any:
     extra = field.json_schema_extra
-    value = extra.get(key) if isinstance(extra, dict) else None
-    return value if isinstance(value, str) else None
+    return extra.get(key) if isinstance(extra, dict) else None
 
 
 def _read_yaml(path: Path) -> dict[str, tuple[Any, str]]:
@@ -199,7 +262,7 @@ def _read_yaml(path: Path) -> dict[str, tuple[Any, str]]:
         raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(document, dict):
         raise ConfigError(f"{path}: must be a mapping of settings")
-    known = {_extra(field, "yaml") or name: name for name, field in Settings.model_fields.items()}
+    known = {key: name for name, field in Settings.model_fields.items() for key in _extra(field, "yaml") or [name]}
     sections = {key.split(".")[0] for key in known if "." in key}
     found: dict[str, tuple[Any, str]] = {}
     for key, value in document.items():

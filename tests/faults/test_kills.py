@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 from collections import Counter
@@ -125,6 +126,47 @@ def test_a_killed_worker_costs_one_attempt_and_nothing_else(platform: Platform, 
     assert done["attempt"] == 2
     lost = platform.sandboxes(task_id)[0]
     assert (lost["status"], lost["end_reason"]) == ("lost", "the worker was killed by signal 9")
+
+
+@pytest.mark.parametrize("victim", ["worker", "keeper"])
+def test_the_next_attempt_starts_from_the_uncommitted_work_of_a_killed_one(platform: Platform, victim: str) -> None:
+    platform.script(
+        "begin",
+        """
+        match: begin and be killed
+        steps:
+          - tool: Bash
+            input:
+              command: '[ -e begun ] && echo resumed > result || { touch begun; exec tail -f /dev/null; }'
+              timeout: 600000
+          - text: done
+        """,
+    )
+    task_id = platform.ticket("Please begin and be killed", acceptance=["grep -q resumed result"])["id"]
+    sandbox_id = platform.until(task_id, "running")["sandbox_id"]
+    platform.event(sandbox_id, "agent.tool_use")
+    wait_for("the work to begin", lambda: asyncio.run(_has_begun(platform, sandbox_id)))
+    if victim == "worker":
+        asyncio.run(_kill_worker(platform, sandbox_id))
+    else:
+        os.kill(_keeper(platform, sandbox_id), signal.SIGKILL)
+
+    done = platform.finished(task_id)
+
+    assert (done["status"], done["attempt"]) == ("completed", 2)
+    assert platform.sandboxes(task_id)[0]["status"] == "lost"
+
+
+async def _has_begun(platform: Platform, sandbox_id: str) -> bool:
+    provider = LocalProvider(platform.data_dir / "sandboxes")
+    argv = ["/usr/bin/test", "-e", "/workspace/begun"]
+    return (await provider.exec(SandboxRef(sandbox_id), argv, timeout=timedelta(seconds=20))).exit_code == 0
+
+
+def _keeper(platform: Platform, sandbox_id: str) -> int:
+    """The supervisor that holds a sandbox."""
+    state = json.loads((platform.data_dir / "sandboxes" / sandbox_id / "state.json").read_text())
+    return int(state["supervisor"].split()[0])
 
 
 async def _kill_worker(platform: Platform, sandbox_id: str) -> None:

@@ -1,36 +1,17 @@
 """Claims: by priority and age, within every limit, once each."""
 
 import asyncio
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
-import pytest
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
-from omoi_os.config import load_settings
-from omoi_os.db.base import Sessions
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatcher import claim
-from omoi_os.providers.registry import make_provider
-from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.models import Task
 from tests.builders import a_project, a_task, a_ticket
-
-MakeContext = Callable[..., Context]
-
-
-@pytest.fixture
-def make_context(sessions: Sessions, short_tmp: Path) -> MakeContext:
-    def make(owner: int = 1, **parameters: Any) -> Context:
-        settings = load_settings(environ={}, data_dir=short_tmp, **parameters)
-        provider = make_provider(settings)
-        return Context(settings, sessions, MemoryBus(), provider, Masker(), owner=owner)
-
-    return make
+from tests.orchestrator.conftest import MakeContext
 
 
 async def titles(context: Context) -> list[str]:
@@ -81,3 +62,16 @@ async def test_a_task_that_backs_off_is_left_alone(session: AsyncSession, make_c
     await session.commit()
 
     assert await titles(make_context()) == []
+
+
+async def test_a_task_whose_provider_cannot_work_here_waits_and_says_why(
+    session: AsyncSession, make_context: MakeContext
+) -> None:
+    project = await a_project(session, provider="daytona")
+    task = await a_task(session, MemoryBus(), await a_ticket(session, project))
+    await session.commit()
+
+    assert await titles(make_context()) == []
+    await session.refresh(task)
+    assert (task.status, task.attempt) == ("pending", 2)
+    assert "DAYTONA_API_KEY" in (task.error or "")

@@ -8,7 +8,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from omoi_os.accounts import routes as users
-from omoi_os.api import docs, errors, health, idempotency
+from omoi_os.api import docs, errors, health, idempotency, metrics
 from omoi_os.api.limits import BodyLimits
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
@@ -47,7 +47,7 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     api = APIRouter(prefix="/api/v1")
     for part in (projects, tickets, tasks, sandboxes, workers, users):
         api.include_router(part.router)
-    for router in (health.router, docs.router, api):
+    for router in (health.router, metrics.router, docs.router, api):
         app.include_router(router)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app

@@ -20,7 +20,7 @@ from omoi_os.errors import SetupError
 from omoi_os.providers.registry import make_provider
 
 #: The orchestrator saves the work of its sandboxes before it stops them.
-SALVAGE_SECONDS = 30.0
+SALVAGE_SECONDS = 60.0
 #: The API and the gateway let calls under way end.
 DRAIN_SECONDS = 15.0
 READY_SECONDS = 60.0

@@ -3,7 +3,15 @@
 from omoi_os.accounts.models import ApiKey, IdempotentRequest, User
 from omoi_os.db.base import Base
 from omoi_os.projects.models import Project
-from omoi_os.sandboxes.models import Sandbox, SandboxBlob, SandboxEvent, SandboxMessage, Transcript
+from omoi_os.sandboxes.models import (
+    Installation,
+    Sandbox,
+    SandboxBlob,
+    SandboxEvent,
+    SandboxMessage,
+    Transcript,
+    WarmSandbox,
+)
 from omoi_os.tasks.models import Task, TaskDependency
 from omoi_os.tickets.models import Ticket, TicketDependency
 
@@ -11,6 +19,7 @@ __all__ = [
     "ApiKey",
     "Base",
     "IdempotentRequest",
+    "Installation",
     "Project",
     "Sandbox",
     "SandboxBlob",
@@ -22,6 +31,7 @@ __all__ = [
     "TicketDependency",
     "Transcript",
     "User",
+    "WarmSandbox",
 ]
 
 metadata = Base.metadata

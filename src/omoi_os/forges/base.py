@@ -1,6 +1,7 @@
 """What every forge does: the platform's side of a repository. Agents reach it through the gateway only."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
@@ -33,3 +34,6 @@ class Forge(Protocol):
 
     async def has_commits(self, repository: Repository, name: str) -> bool:
         """Whether the branch holds commits that the default branch does not."""
+
+    def mirror(self, repository: Repository) -> Path | None:
+        """A bare repository on this machine with the same objects, from which a clone may take them; or None."""

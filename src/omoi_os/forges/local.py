@@ -35,6 +35,11 @@ class LocalForge:
     def __init__(self, root: Path) -> None:
         self.root = root
 
+    def mirror(self, repository: Repository) -> Path | None:
+        """The repository itself: it is on this machine."""
+        path = self.path(repository)
+        return path if path.is_dir() else None
+
     def path(self, repository: Repository) -> Path:
         """The bare repository's folder, whether or not it is there."""
         return self.root / f"{repository.project_id}.git"

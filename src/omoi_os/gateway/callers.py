@@ -28,6 +28,8 @@ class Caller:
     """What the gateway needs to know of a sandbox to serve it."""
 
     sandbox_id: str
+    #: The folder of the door that it has to come in by.
+    door: str
     purpose: Purpose
     task_id: UUID
     title: str
@@ -57,7 +59,7 @@ class Callers:
         if caller is None:
             raise BadToken("this token is not known")
         door = door_of(request)
-        if door is not None and door != caller.sandbox_id:
+        if door is not None and door != caller.door:
             raise NotFound("this token does not belong to the sandbox that is calling")
         if caller.stale:
             raise StaleFence(f"sandbox {caller.sandbox_id} has ended or was superseded")
@@ -84,7 +86,7 @@ class Callers:
 
 
 def door_of(request: web.Request) -> str | None:
-    """The sandbox whose door the request came in by; None over TCP, where the token alone tells."""
+    """The door the request came in by; None over TCP, where the token alone tells."""
     name = request.transport.get_extra_info("sockname") if request.transport else None
     return Path(name).parent.name if isinstance(name, str) else None
 
@@ -110,6 +112,7 @@ async def _look_up(sessions: Sessions, hashed: str) -> Caller | None:
     sandbox, task, project = row
     return Caller(
         sandbox_id=sandbox.id,
+        door=sandbox.door,
         purpose=Purpose(sandbox.purpose),
         task_id=task.id,
         title=task.title,

@@ -17,7 +17,7 @@ from omoi_os.db.base import Sessions
 from omoi_os.gateway.callers import Callers
 from omoi_os.protocol.paths import DOOR_SOCKET
 from omoi_os.sandboxes.lifecycle import ALIVE
-from omoi_os.sandboxes.models import Sandbox
+from omoi_os.sandboxes.models import Sandbox, WarmSandbox
 
 log = logging.getLogger(__name__)
 
@@ -59,9 +59,9 @@ class Doors:
         """Open what is alive and close what is not; of one sandbox, or of all of them."""
         async with self._changing:
             # Folders are read before rows: a row is written before its folder, so none is taken for a leftover.
-            there = {sandbox_id} if sandbox_id else set(await asyncio.to_thread(_names, self._folder))
-            alive = await self._alive(sandbox_id)
-            for name in (there | set(self._open) if sandbox_id is None else there) - alive:
+            there = set() if sandbox_id else set(await asyncio.to_thread(_names, self._folder)) | set(self._open)
+            alive, over = await self._rows(sandbox_id)
+            for name in (there | over) - alive - await self._waiting():
                 await self._close(name)
             for name in alive - set(self._open):
                 await self._open_door(name)
@@ -80,12 +80,18 @@ class Doors:
             return False
         return True
 
-    async def _alive(self, sandbox_id: str | None) -> set[str]:
-        query = select(Sandbox.id).where(Sandbox.site == self._site, Sandbox.status.in_(ALIVE))
-        if sandbox_id is not None:
-            query = query.where(Sandbox.id == sandbox_id)
+    async def _rows(self, sandbox_id: str | None) -> tuple[set[str], set[str]]:
+        """The doors of sandboxes that are alive; and of the one that was asked for, if it is over."""
+        query = select(Sandbox.door, Sandbox.status).where(Sandbox.site == self._site)
+        query = query.where(Sandbox.id == sandbox_id if sandbox_id else Sandbox.status.in_(ALIVE))
         async with self._sessions() as session:
-            return set((await session.scalars(query)).all())
+            rows = (await session.execute(query)).all()
+        return {row.door for row in rows if row.status in ALIVE}, {row.door for row in rows if row.status not in ALIVE}
+
+    async def _waiting(self) -> set[str]:
+        """The doors of warm sandboxes: their folders are bound in already, their sockets come with a task."""
+        async with self._sessions() as session:
+            return set((await session.scalars(select(WarmSandbox.ref).where(WarmSandbox.site == self._site))).all())
 
     async def _open_door(self, name: str) -> None:
         try:

@@ -87,9 +87,21 @@ async def run(settings: Settings) -> None:
 
 async def _serve(settings: Settings) -> None:
     database_url = settings.database_url or embedded.url(settings.data_dir)
-    async with serving(settings, database_url=database_url, bus=PostgresBus(database_url)):
+    async with serving(settings, database_url=database_url, bus=PostgresBus(database_url)) as runner:
         log.info("gateway: doors in %s, %s model", settings.doors_dir, _which_model(settings))
+        if settings.callback_url is not None:
+            await _listen_for_remote_sandboxes(settings, runner)
         await asyncio.Event().wait()
+
+
+async def _listen_for_remote_sandboxes(settings: Settings, runner: web.AppRunner) -> None:
+    """Over the network the token alone tells who calls; HTTPS ends in front of this port."""
+    try:
+        await web.TCPSite(runner, settings.gateway_host, settings.gateway_port).start()
+    except OSError as error:
+        where = f"{settings.gateway_host}:{settings.gateway_port}"
+        remedy = "stop the other program or set OMOI_GATEWAY_HOST and OMOI_GATEWAY_PORT"
+        raise SetupError(f"the gateway cannot listen at {where} ({error.strerror}): {remedy}") from error
 
 
 def _which_model(settings: Settings) -> str:

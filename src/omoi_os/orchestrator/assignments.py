@@ -1,16 +1,19 @@
 """What goes into a sandbox: its environment (contract section 2) and its assignment. Never a secret but its token."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 
 from omoi_os.config import Settings
-from omoi_os.forges.addresses import git_path
+from omoi_os.errors import ProviderUnavailable
+from omoi_os.forges.addresses import git_path, repository_of
+from omoi_os.forges.registry import make_forge
 from omoi_os.orchestrator.doors import make_door
 from omoi_os.projects.models import Project
 from omoi_os.protocol.assignment import INLINE_DESCRIPTION_BYTES, Assignment, ExecutionMode
 from omoi_os.protocol.paths import DOOR_PORT, HOME
-from omoi_os.providers.base import Resources, SandboxSpec
+from omoi_os.providers.base import Resources, SandboxProvider, SandboxSpec
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket
@@ -28,6 +31,7 @@ class Work:
     project: Project
     sandbox: Sandbox
     token: str
+    provider: SandboxProvider
 
 
 def acceptance_of(project: Project, ticket: Ticket) -> tuple[str, ...]:
@@ -43,46 +47,90 @@ def budget_of(settings: Settings, project: Project, ticket: Ticket) -> float | N
 
 def work_spec(settings: Settings, work: Work, *, owner: str) -> SandboxSpec:
     """The sandbox in which an agent works on a task."""
-    return _spec(settings, work, owner=owner, argv=worker_argv(), env=_work_environment(settings, work))
+    runtime = work.provider.runtime
+    spec = make_spec(
+        settings,
+        work.provider,
+        sandbox_id=work.sandbox.door,
+        owner=owner,
+        argv=worker_argv(runtime.python, runtime.source),
+        env=work_environment(settings, work),
+    )
+    return replace(spec, mirror=_mirror(settings, work), labels=_labels(work))
 
 
 def verify_spec(settings: Settings, work: Work, *, owner: str) -> SandboxSpec:
     """A fresh sandbox in which commands are run from outside; inside is only the way to the gateway."""
-    environment = {
-        **_common_environment(work),
-        "EXECUTION_MODE": ExecutionMode.VALIDATION,
-        **_git_environment(work.token),
-    }
-    return _spec(settings, work, owner=owner, argv=door_argv(), env=environment)
+    runtime = work.provider.runtime
+    common = _common_environment(settings, work)
+    spec = make_spec(
+        settings,
+        work.provider,
+        sandbox_id=work.sandbox.door,
+        owner=owner,
+        argv=door_argv(runtime.python, runtime.source),
+        env={**common, "EXECUTION_MODE": ExecutionMode.VALIDATION, **_git_environment(work.token)},
+    )
+    return replace(spec, mirror=_mirror(settings, work), labels=_labels(work))
 
 
-def git_url(project: Project) -> str:
-    """The project's repository, as seen from inside a sandbox."""
-    return f"{_door_url()}{git_path(project)}"
-
-
-def _spec(settings: Settings, work: Work, *, owner: str, argv: list[str], env: Mapping[str, str]) -> SandboxSpec:
+def make_spec(
+    settings: Settings,
+    provider: SandboxProvider,
+    *,
+    sandbox_id: str,
+    owner: str,
+    argv: list[str],
+    env: Mapping[str, str],
+) -> SandboxSpec:
+    """A sandbox of this installation's size and lifetime, with a door if its provider has them."""
     return SandboxSpec(
-        id=work.sandbox.id,
+        id=sandbox_id,
         owner=owner,
         argv=argv,
         env=env,
         resources=Resources(
-            memory_bytes=int(settings.sandbox_memory_gb * _GIB), cpus=settings.sandbox_cpu, pids=settings.sandbox_pids
+            memory_bytes=int(settings.sandbox_memory_gb * _GIB),
+            cpus=settings.sandbox_cpu,
+            pids=settings.sandbox_pids,
+            disk_bytes=int(settings.sandbox_disk_gb * _GIB),
         ),
         lifetime=timedelta(seconds=settings.sandbox_lifetime_seconds),
-        door=make_door(settings, work.sandbox.id),
-        labels={"task_id": str(work.task.id), "purpose": work.sandbox.purpose},
+        door=make_door(settings, sandbox_id) if provider.has_door else None,
     )
 
 
-def _door_url() -> str:
-    return f"http://127.0.0.1:{DOOR_PORT}"
+def git_url(settings: Settings, work: Work) -> str:
+    """The project's repository, as seen from inside a sandbox."""
+    return f"{_gateway_url(settings, work.provider)}{git_path(work.project)}"
 
 
-def _common_environment(work: Work) -> dict[str, str]:
+def _labels(work: Work) -> dict[str, str]:
+    return {"sandbox_id": work.sandbox.id, "task_id": str(work.task.id), "purpose": work.sandbox.purpose}
+
+
+def _mirror(settings: Settings, work: Work) -> Path | None:
+    """The repository on this machine from which a clone may take its objects."""
+    if not settings.prepared_checkouts or not work.provider.has_door:
+        return None
+    return make_forge(work.project.forge, settings).mirror(repository_of(work.project))
+
+
+def _gateway_url(settings: Settings, provider: SandboxProvider) -> str:
+    """Where the gateway is, seen from inside: at the door's port on loopback, or at its public address."""
+    if provider.has_door:
+        return f"http://127.0.0.1:{DOOR_PORT}"
+    if settings.callback_url is None:
+        raise ProviderUnavailable(
+            f"sandboxes of {provider.name} reach the gateway over the network: set CALLBACK_URL to its https address"
+        )
+    return settings.callback_url.rstrip("/")
+
+
+def _common_environment(settings: Settings, work: Work) -> dict[str, str]:
     task, project = work.task, work.project
-    own = f"{_door_url()}/api/v1/sandboxes/{work.sandbox.id}"
+    gateway = _gateway_url(settings, work.provider)
+    own = f"{gateway}/api/v1/sandboxes/{work.sandbox.id}"
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOME": HOME,
@@ -97,12 +145,13 @@ def _common_environment(work: Work) -> dict[str, str]:
         "BRANCH_NAME": task.branch_name or "",
         "CALLBACK_URL": f"{own}/events",
         "MESSAGE_POLL_URL": f"{own}/messages",
-        "ANTHROPIC_BASE_URL": _door_url(),
+        "ANTHROPIC_BASE_URL": gateway,
         "ANTHROPIC_AUTH_TOKEN": work.token,
     }
 
 
-def _work_environment(settings: Settings, work: Work) -> dict[str, str]:
+def work_environment(settings: Settings, work: Work) -> dict[str, str]:
+    """Everything that a worker is told, the assignment included."""
     task = work.task
     fits = len(task.description.encode()) <= INLINE_DESCRIPTION_BYTES
     assignment = Assignment(
@@ -113,7 +162,7 @@ def _work_environment(settings: Settings, work: Work) -> dict[str, str]:
         description=task.description if fits else None,
         branch_name=task.branch_name or "",
         default_branch=work.project.default_branch,
-        git_url=git_url(work.project),
+        git_url=git_url(settings, work),
         acceptance=acceptance_of(work.project, work.ticket),
         feedback=task.feedback,
         model=settings.model_name,
@@ -121,7 +170,7 @@ def _work_environment(settings: Settings, work: Work) -> dict[str, str]:
         max_budget_usd=work.sandbox.budget_usd,
     )
     environment = {
-        **_common_environment(work),
+        **_common_environment(settings, work),
         "TASK_DESCRIPTION": task.description if fits else f"{task.title} (the whole text: GET …/task)",
         "TASK_DATA_BASE64": assignment.encode(),
         "ANTHROPIC_MODEL": settings.model_name,

@@ -7,26 +7,26 @@ from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
 from omoi_os.orchestrator.jobs import Jobs
-from omoi_os.providers.base import SandboxProvider
+from omoi_os.orchestrator.providers import Providers
+from omoi_os.orchestrator.watch import Watch
 from omoi_os.sandboxes.masking import Masker
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One orchestrator's parts. `owner` is its presence number."""
+    """One orchestrator's parts."""
 
     settings: Settings
     sessions: Sessions
     bus: Bus
-    provider: SandboxProvider
+    providers: Providers
     masker: Masker
+    #: Its presence number.
     owner: int
+    #: The installation's name: the label on every sandbox it makes.
+    installation: str
     jobs: Jobs = field(default_factory=Jobs)
-
-    @property
-    def site(self) -> str:
-        """Where its provider makes sandboxes."""
-        return self.settings.site
+    watch: Watch = field(default_factory=Watch)
 
     def now(self) -> datetime:
         """The time, in UTC."""

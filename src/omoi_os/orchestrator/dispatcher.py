@@ -7,16 +7,18 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.errors import ForgeError, ProviderError
+from omoi_os.errors import ForgeError, ProviderError, ProviderUnavailable
 from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.registry import make_forge
-from omoi_os.orchestrator.assignments import Work, budget_of, work_spec
+from omoi_os.orchestrator import pool
+from omoi_os.orchestrator.assignments import Work, budget_of, work_environment, work_spec
 from omoi_os.orchestrator.context import Context
 from omoi_os.projects.models import Project
 from omoi_os.providers.base import SandboxRef
 from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import ENDED, Purpose, SandboxState
+from omoi_os.sandboxes.models import Sandbox
 from omoi_os.sandboxes.service import Origin
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
@@ -39,6 +41,9 @@ async def dispatch(context: Context) -> None:
 async def claim(context: Context) -> list[Work]:
     """Take the next tasks, each with its sandbox's row, in one transaction: the intent is written before the act."""
     claimed: list[Work] = []
+    async with context.sessions() as session:
+        chosen = await tasks_repository.providers_chosen(session)
+    await context.providers.prepare({*chosen, context.settings.sandbox_provider})
     async with context.sessions() as session, session.begin():
         await tasks_repository.lock_claims(session)
         room = context.settings.max_concurrent_tasks - await tasks_repository.active_count(session)
@@ -50,27 +55,38 @@ async def claim(context: Context) -> list[Work]:
                 break
             for task, project in ready:
                 if left.setdefault(project.id, int(project.settings["max_concurrent_tasks"])) > 0:
+                    work = await _assign(session, context, task, project)
+                    if work is None:
+                        left[project.id] = 0
+                        continue
                     left[project.id] -= 1
                     room -= 1
-                    claimed.append(await _assign(session, context, task, project))
+                    claimed.append(work)
     return claimed
 
 
-async def _assign(session: AsyncSession, context: Context, task: Task, project: Project) -> Work:
+async def _assign(session: AsyncSession, context: Context, task: Task, project: Project) -> Work | None:
+    """One claim. A task whose provider cannot work here goes back to the queue, and says why."""
     now = context.now()
     ticket = await session.get_one(Ticket, task.ticket_id)
     await tasks.assign(session, context.bus, task, lease_owner=context.owner, until=now + LEASE)
+    try:
+        provider = context.providers.get(context.providers.name_for(project))
+    except ProviderUnavailable as error:
+        await tasks.give_back(session, context.bus, task, reason=str(error), backoff=context.backoff, now=now)
+        return None
     origin = Origin(
-        provider=context.provider.name,
-        site=context.site,
+        provider=provider.name,
+        site=provider.site,
         model=context.settings.model_name,
         budget_usd=budget_of(context.settings, project, ticket),
+        warm_ref=await pool.take(session, context, provider),
     )
     sandbox, token = await sandboxes.open_sandbox(
         session, context.bus, task, purpose=Purpose.WORK, origin=origin, now=now
     )
     task.sandbox_id = sandbox.id
-    return Work(task, ticket, project, sandbox, token)
+    return Work(task, ticket, project, sandbox, token, provider)
 
 
 async def spawn(context: Context, work: Work) -> None:
@@ -83,12 +99,21 @@ async def spawn(context: Context, work: Work) -> None:
         await forge.create_branch(repository, task.branch_name or "")
         if not await _still_wanted(context, work):
             return
-        ref = await context.provider.create(work_spec(context.settings, work, owner=context.site))
+        ref = await _make(context, work)
     except (ForgeError, ProviderError) as error:
         log.warning("sandbox %s could not be made: %s", work.sandbox.id, error)
         await _not_made(context, work, reason=str(error))
         return
     await record_started(context, work.sandbox.id, ref)
+
+
+async def _make(context: Context, work: Work) -> SandboxRef:
+    """A warm sandbox is given the task; otherwise a new one is made with it."""
+    if work.sandbox.door != work.sandbox.id:
+        ref = SandboxRef(work.sandbox.door)
+        await pool.hand_over(work.provider, ref, work_environment(context.settings, work))
+        return ref
+    return await work.provider.create(work_spec(context.settings, work, owner=context.installation))
 
 
 async def record_started(context: Context, sandbox_id: str, ref: SandboxRef) -> None:
@@ -103,7 +128,7 @@ async def _still_wanted(context: Context, work: Work) -> bool:
     """Whether nobody took the task over or cancelled it while we were busy: asked right before the act."""
     async with context.sessions() as session:
         task = await session.get_one(Task, work.task.id, populate_existing=True)
-        sandbox = await session.get_one(type(work.sandbox), work.sandbox.id, populate_existing=True)
+        sandbox = await session.get_one(Sandbox, work.sandbox.id, populate_existing=True)
         return task.fence == work.sandbox.fence and sandbox.status == SandboxState.CREATING
 
 

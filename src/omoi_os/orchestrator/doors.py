@@ -1,5 +1,6 @@
 """A sandbox's door: the folder that is bound in, where the gateway opens its socket."""
 
+import shutil
 from pathlib import Path
 
 from omoi_os.config import Settings
@@ -11,3 +12,8 @@ def make_door(settings: Settings, sandbox_id: str) -> Path:
     door.mkdir(parents=True, exist_ok=True)
     door.chmod(0o755)
     return door
+
+
+def remove_door(settings: Settings, sandbox_id: str) -> None:
+    """Remove the folder of a sandbox that no row knows, so that no gateway would."""
+    shutil.rmtree(settings.doors_dir / sandbox_id, ignore_errors=True)

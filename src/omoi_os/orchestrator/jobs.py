@@ -7,18 +7,24 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
+#: The pause after a job's first failure; it doubles with each further one.
+FIRST_REST_SECONDS = 0.5
+LONGEST_REST_SECONDS = 15.0
+
 
 class Jobs:
-    """Every step they take is repeatable, so a job that fails is simply started again by a later comparison."""
+    """Every step they take is repeatable, so a job that fails is started again by a later comparison, after a pause."""
 
     def __init__(self) -> None:
         self._running: dict[str, asyncio.Task[None]] = {}
-        #: Set whenever a job has ended: what it did may ask for more.
+        self._failures: dict[str, int] = {}
+        self._resting: set[str] = set()
+        #: Set whenever there may be more to do: a job has ended, or may be tried again.
         self.ended = asyncio.Event()
 
     def start(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Start it unless a job of this name is under way."""
-        if name not in self._running:
+        """Start it unless a job of this name is under way or rests after a failure."""
+        if name not in self._running and name not in self._resting:
             self._running[name] = asyncio.create_task(self._run(name, work), name=name)
 
     def running(self, name: str) -> bool:
@@ -29,10 +35,24 @@ class Jobs:
         try:
             await work()
         except Exception:
-            log.warning("%s failed and will be tried again", name, exc_info=True)
+            rest = self._rest(name)
+            log.warning("%s failed and is tried again in %g s", name, rest, exc_info=True)
+        else:
+            self._failures.pop(name, None)
+            self.ended.set()
         finally:
             self._running.pop(name, None)
-            self.ended.set()
+
+    def _rest(self, name: str) -> float:
+        failures = self._failures[name] = self._failures.get(name, 0) + 1
+        rest = min(LONGEST_REST_SECONDS, FIRST_REST_SECONDS * 2.0 ** min(failures - 1, 10))
+        self._resting.add(name)
+        asyncio.get_running_loop().call_later(rest, self._wake, name)
+        return rest
+
+    def _wake(self, name: str) -> None:
+        self._resting.discard(name)
+        self.ended.set()
 
     async def finish(self, *prefixes: str, timeout: float) -> None:
         """Wait for the jobs whose names begin so, not longer than this."""
@@ -46,3 +66,4 @@ class Jobs:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._running.clear()

@@ -14,20 +14,23 @@ from omoi_os.db.base import make_engine, make_sessions, plain_url
 from omoi_os.db.embedded import url as embedded_url
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatcher import dispatch
-from omoi_os.orchestrator.endings import STOPPED_WITH_PLATFORM
+from omoi_os.orchestrator.pool import drain, refill
 from omoi_os.orchestrator.presence import presence
+from omoi_os.orchestrator.providers import Providers
+from omoi_os.orchestrator.reaper import reap
 from omoi_os.orchestrator.reconciler import reconcile
 from omoi_os.orchestrator.verifier import verify
-from omoi_os.providers.registry import make_provider
 from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
+from omoi_os.sandboxes.lifecycle import StopCause
 from omoi_os.sandboxes.masking import Masker
+from omoi_os.sandboxes.models import Installation
 from omoi_os.tasks import repository as tasks_repository
 
 log = logging.getLogger(__name__)
 
 #: How long the sandboxes may take to save their work when the whole platform stops.
-STOP_SECONDS = 25.0
+STOP_SECONDS = 50.0
 
 
 async def run(settings: Settings) -> None:
@@ -37,8 +40,8 @@ async def run(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     async with open_context(settings) as context:
-        if context.provider.limits_warning:
-            log.warning("%s", context.provider.limits_warning)
+        if warning := context.providers.default.limits_warning:
+            log.warning("%s", warning)
         await work(context, stopping)
         if settings.stop_sandboxes:
             await stop_all(context)
@@ -52,14 +55,18 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
     database_url = settings.database_url or embedded_url(settings.data_dir)
     engine = make_engine(database_url)
     try:
+        sessions = make_sessions(engine)
+        async with sessions() as session:
+            installation = (await session.get_one(Installation, 1)).name
         async with presence(plain_url(database_url)) as owner:
             yield Context(
                 settings=settings,
-                sessions=make_sessions(engine),
+                sessions=sessions,
                 bus=PostgresBus(database_url),
-                provider=make_provider(settings),
+                providers=Providers(settings),
                 masker=Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token]),
                 owner=owner,
+                installation=installation,
             )
     finally:
         await engine.dispose()
@@ -92,8 +99,10 @@ async def turn(context: Context) -> float:
     rest = context.settings.reconcile_seconds
     try:
         await reconcile(context)
+        await reap(context)
         await dispatch(context)
         await verify(context)
+        await refill(context)
         async with context.sessions() as session:
             now = context.now()
             next_ready = await tasks_repository.earliest_not_before(session, now=now)
@@ -106,11 +115,15 @@ async def turn(context: Context) -> float:
 async def stop_all(context: Context) -> None:
     """Stop this place's sandboxes, saving their work; their tasks wait for the next start."""
     async with context.sessions() as session, session.begin():
-        for row in await sandboxes_repository.alive(session, site=context.site):
-            await sandboxes.request_stop(session, context.bus, row, reason=STOPPED_WITH_PLATFORM, now=context.now())
-    await context.jobs.finish("spawn ", timeout=STOP_SECONDS)
+        for provider in context.providers:
+            for row in await sandboxes_repository.alive(session, provider=provider.name, site=provider.site):
+                await sandboxes.request_stop(
+                    session, context.bus, row, cause=StopCause.PLATFORM_STOPS, reason="the platform was stopped"
+                )
+    await drain(context)
+    await context.jobs.finish("spawn ", "warm ", timeout=STOP_SECONDS)
     await reconcile(context)
-    await context.jobs.finish("end ", timeout=STOP_SECONDS)
+    await context.jobs.finish("end ", "remove ", timeout=STOP_SECONDS)
 
 
 async def _first_of(*events: asyncio.Event, timeout: float) -> None:

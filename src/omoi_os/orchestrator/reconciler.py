@@ -1,48 +1,61 @@
 """Reconcile: compares the rows with what the provider really has, both ways, and acts on every difference."""
 
 import asyncio
+import logging
 from datetime import timedelta
 from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.errors import SandboxGone
+from omoi_os.errors import ProviderUnavailable, SandboxGone
+from omoi_os.orchestrator import pool
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatcher import record_started
-from omoi_os.orchestrator.endings import GONE, GRACE, STOPPED_TASK_OVER, settle, stop
+from omoi_os.orchestrator.doors import remove_door
+from omoi_os.orchestrator.endings import GONE, GRACE, ended, settle, stop
 from omoi_os.orchestrator.presence import is_present
-from omoi_os.providers.base import SandboxRef
+from omoi_os.providers.base import SandboxProvider, SandboxRef
 from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
-from omoi_os.sandboxes.lifecycle import ALIVE, Purpose, SandboxState
+from omoi_os.sandboxes.lifecycle import Purpose, SandboxState, StopCause
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.lifecycle import TERMINAL, TaskState
 from omoi_os.tasks.models import Task
+
+log = logging.getLogger(__name__)
 
 #: How long one look at a living sandbox lasts before it is renewed.
 WATCH = timedelta(seconds=60)
 
 
 async def reconcile(context: Context) -> None:
-    """One comparison. Every act is a job of its own, so that a slow one holds up nothing.
+    """One comparison for each provider. Every act is a job of its own, so that a slow one holds up nothing."""
+    async with context.sessions() as session:
+        in_use = await sandboxes_repository.providers_in_use(session)
+    for name in {context.settings.sandbox_provider, *in_use, *(provider.name for provider in context.providers)}:
+        try:
+            await _reconcile(context, context.providers.get(name))
+        except ProviderUnavailable as error:
+            log.warning("%s: %s", name, error)
 
-    Rows are read before the provider is asked: what has a row that says it runs must then be in the list.
-    """
-    known: set[str] = set()
+
+async def _reconcile(context: Context, provider: SandboxProvider) -> None:
+    """Rows are read before the provider is asked: what has a row that says it runs must then be in the list."""
     free: list[Sandbox] = []
     async with context.sessions() as session, session.begin():
-        for row in await sandboxes_repository.alive(session, site=context.site):
+        known = await pool.known_refs(session, provider)
+        for row in await sandboxes_repository.alive(session, provider=provider.name, site=provider.site):
             task = await session.get_one(Task, row.task_id)
             await _stop_what_is_over(session, context, row, task)
-            known.add(row.id)
+            known.add(row.door)
             if not await _in_hands(session, context, row, task):
                 free.append(row)
-    present = {str(ref): ref async for ref in context.provider.list(owner=context.site)}
+    present = {str(ref): ref async for ref in provider.list(owner=context.installation)}
     for row in free:
-        _act(context, row, present.get(row.id))
+        _act(context, row, present.get(row.door))
     for name in present.keys() - known:
         if await _is_left_over(context, name):
-            context.jobs.start(f"remove {name}", partial(context.provider.destroy, present[name]))
+            context.jobs.start(f"remove {name}", partial(_remove, context, provider, present[name]))
 
 
 async def _stop_what_is_over(session: AsyncSession, context: Context, row: Sandbox, task: Task) -> None:
@@ -52,7 +65,7 @@ async def _stop_what_is_over(session: AsyncSession, context: Context, row: Sandb
     if task.status == TaskState.COMPLETED and row.last_work_at is not None:
         over = row.last_work_at < context.now() - GRACE
     if over or superseded:
-        await sandboxes.request_stop(session, context.bus, row, reason=STOPPED_TASK_OVER, now=context.now())
+        await sandboxes.request_stop(session, context.bus, row, cause=StopCause.TASK_OVER, reason="its task is over")
 
 
 async def _in_hands(session: AsyncSession, context: Context, row: Sandbox, task: Task) -> bool:
@@ -74,31 +87,37 @@ async def _in_hands(session: AsyncSession, context: Context, row: Sandbox, task:
 def _act(context: Context, row: Sandbox, ref: SandboxRef | None) -> None:
     """Start what this difference asks for; a job of the same name that is under way already does it."""
     if ref is None:
-        context.jobs.start(f"end {row.id}", partial(settle, context, row.id, None, GONE))
+        context.jobs.start(f"end {row.id}", partial(settle, context, row, None, GONE))
     elif row.status == SandboxState.STOPPING or row.purpose == Purpose.VERIFY:
-        context.jobs.start(f"end {row.id}", partial(stop, context, row.id, ref))
+        context.jobs.start(f"end {row.id}", partial(stop, context, row, ref))
     else:
         if row.provider_ref is None:
             context.jobs.start(f"adopt {row.id}", partial(record_started, context, row.id, ref))
-        context.jobs.start(f"watch {row.id}", partial(_watch, context, row.id, ref))
+        context.jobs.start(f"watch {row.id}", partial(_watch, context, row, ref))
 
 
-async def _watch(context: Context, sandbox_id: str, ref: SandboxRef) -> None:
-    """Wait for a sandbox to end, then do what follows."""
+async def _watch(context: Context, row: Sandbox, ref: SandboxRef) -> None:
+    """Wait for a sandbox to end, then do what follows; one that is being stopped has somebody for that."""
+    provider = context.providers.get(row.provider)
     try:
         while True:
-            report = await context.provider.inspect(ref, wait=WATCH)
+            report = await provider.inspect(ref, wait=WATCH)
             if not report.alive:
                 break
             # One that is still being made answers at once, as it cannot be waited for yet.
             await asyncio.sleep(0.1)
     except SandboxGone:
         report = GONE
-    await settle(context, sandbox_id, ref, report)
+    if not context.jobs.running(f"end {row.id}"):
+        await ended(context, row, ref, report)
 
 
-async def _is_left_over(context: Context, sandbox_id: str) -> bool:
+async def _remove(context: Context, provider: SandboxProvider, ref: SandboxRef) -> None:
+    await provider.destroy(ref)
+    await asyncio.to_thread(remove_door, context.settings, str(ref))
+
+
+async def _is_left_over(context: Context, door: str) -> bool:
     """Whether a sandbox at the provider belongs to a row that has ended, or to none at all."""
     async with context.sessions() as session:
-        row = await sandboxes_repository.get(session, sandbox_id)
-        return row is None or row.status not in ALIVE
+        return not await sandboxes_repository.is_wanted(session, door)

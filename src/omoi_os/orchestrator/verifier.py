@@ -19,7 +19,7 @@ from omoi_os.orchestrator.presence import is_present
 from omoi_os.projects.models import Project
 from omoi_os.protocol.events import EventType
 from omoi_os.protocol.paths import WORKSPACE
-from omoi_os.providers.base import ExecResult, SandboxRef
+from omoi_os.providers.base import ExecResult, SandboxProvider, SandboxRef
 from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import Purpose
@@ -116,32 +116,33 @@ async def _run_checks(
                     "verification", 1, f"could not be carried out {MAX_VERIFICATIONS} times: {earlier[-1].end_reason}"
                 )
             ]
-        origin = Origin(context.provider.name, context.site, None, 0.0)
+        provider = context.providers.get(context.providers.name_for(project))
+        origin = Origin(provider.name, provider.site, None, 0.0)
         sandbox, token = await sandboxes.open_sandbox(
             session, context.bus, task, purpose=Purpose.VERIFY, origin=origin, now=context.now()
         )
     ref: SandboxRef | None = None
     try:
-        work = Work(task, ticket, project, sandbox, token)
-        ref = await context.provider.create(verify_spec(context.settings, work, owner=context.site))
+        work = Work(task, ticket, project, sandbox, token, provider)
+        ref = await provider.create(verify_spec(context.settings, work, owner=context.installation))
         await record_started(context, sandbox.id, ref)
-        await _check_out(context, ref, url=git_url(project), commit=commit)
+        await _check_out(provider, ref, url=git_url(context.settings, work), commit=commit)
         checks = []
         for command in commands:
             await _lease(context, task.id)
-            checks.append(await _run_check(context, ref, command))
+            checks.append(await _run_check(context, provider, ref, command))
             if checks[-1].exit_code != 0:
                 break
         return checks
     finally:
-        await settle(context, sandbox.id, ref, GONE)
+        await settle(context, sandbox, ref, GONE)
 
 
-async def _check_out(context: Context, ref: SandboxRef, *, url: str, commit: str) -> None:
+async def _check_out(provider: SandboxProvider, ref: SandboxRef, *, url: str, commit: str) -> None:
     """Bring the commit into the sandbox; tried again, because the gateway may be starting."""
     script = 'git clone --quiet --no-checkout -- "$0" . && git checkout --quiet --detach "$1"'
     for number in range(1, CHECKOUT_TRIES + 1):
-        result = await context.provider.exec(
+        result = await provider.exec(
             ref, ["/bin/sh", "-c", script, url, commit], cwd=WORKSPACE, timeout=CHECKOUT_TIMEOUT
         )
         if result.exit_code == 0:
@@ -151,10 +152,10 @@ async def _check_out(context: Context, ref: SandboxRef, *, url: str, commit: str
     raise ProviderError(f"commit {commit} could not be checked out: {result.stderr.decode(errors='replace').strip()}")
 
 
-async def _run_check(context: Context, ref: SandboxRef, command: str) -> Check:
+async def _run_check(context: Context, provider: SandboxProvider, ref: SandboxRef, command: str) -> Check:
     limit = timedelta(seconds=context.settings.check_timeout_seconds)
     try:
-        result = await context.provider.exec(ref, ["/bin/sh", "-c", command], cwd=WORKSPACE, timeout=limit)
+        result = await provider.exec(ref, ["/bin/sh", "-c", command], cwd=WORKSPACE, timeout=limit)
     except TimeoutError:
         return Check(command, 124, f"stopped after {limit.total_seconds():.0f} s (OMOI_CHECK_TIMEOUT_SECONDS)")
     except SandboxGone:

@@ -110,6 +110,9 @@ async def _take_effect(session: AsyncSession, bus: Bus, sandbox: Sandbox, event:
     """What an event changes beside the list of events. An agent's word never completes anything."""
     if event.event_type == EventType.AGENT_HEARTBEAT:
         sandbox.last_heartbeat_at = now
+        if event.event_data.get("busy") is True:
+            # A command that runs for long says nothing, but it is work.
+            sandbox.last_work_at = now
     else:
         sandbox.last_work_at = now
     if sandbox.purpose != Purpose.WORK:

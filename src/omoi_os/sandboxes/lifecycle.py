@@ -23,6 +23,15 @@ class Purpose(StrEnum):
     VERIFY = "verify"  #: a fresh place to check what was pushed
 
 
+class StopCause(StrEnum):
+    """Who asks for a sandbox to stop, which decides what becomes of its task."""
+
+    PERSON = "person"  #: a person; the task fails until a person retries it
+    TASK_OVER = "task_over"  #: its task is over or has a newer attempt
+    PLATFORM_STOPS = "platform_stops"  #: the whole platform stops; the task waits for the next start
+    REAPED = "reaped"  #: it is idle, stuck, silent or too old; the task is tried again
+
+
 ALIVE = frozenset({SandboxState.CREATING, SandboxState.RUNNING, SandboxState.STOPPING})
 ENDED = frozenset(SandboxState) - ALIVE
 

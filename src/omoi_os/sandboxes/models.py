@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, func, text
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, UniqueConstraint, func, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from omoi_os.db.base import Base
@@ -35,6 +35,8 @@ class Sandbox(Base):
     #: Where the provider makes it: only orchestrators of the same place can see whether it lives.
     site: Mapped[str]
     provider_ref: Mapped[str | None]
+    #: The folder of its door: its own id, or the name that it waited under.
+    door: Mapped[str]
     purpose: Mapped[str]
     attempt: Mapped[int]
     fence: Mapped[int] = mapped_column(BigInteger)
@@ -52,7 +54,14 @@ class Sandbox(Base):
     failure: Mapped[str | None]
     #: Why the gateway will serve no further model call: trying again would not help.
     refusal: Mapped[str | None]
+    #: Who asked for it to stop.
+    stop_cause: Mapped[str | None]
     end_reason: Mapped[str | None]
+    #: What it used when its provider was last asked.
+    memory_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    cpu_seconds: Mapped[float | None]
+    disk_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    pids: Mapped[int | None]
     cost_usd: Mapped[float]
     tokens: Mapped[int] = mapped_column(BigInteger)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
@@ -122,3 +131,26 @@ class Transcript(Base):
     content: Mapped[bytes]
     size_bytes: Mapped[int] = mapped_column(BigInteger)
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class WarmSandbox(Base):
+    """A sandbox that waits for a task. It belongs to the orchestrator that made it and is used once."""
+
+    __tablename__ = "warm_sandboxes"
+
+    ref: Mapped[str] = mapped_column(primary_key=True)
+    provider: Mapped[str]
+    site: Mapped[str]
+    #: The presence number of its orchestrator; when that is gone, so is the use of this sandbox.
+    owner: Mapped[int] = mapped_column(BigInteger, index=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class Installation(Base):
+    """The one row that names this installation: the label on everything it makes elsewhere."""
+
+    __tablename__ = "installation"
+    __table_args__ = (CheckConstraint("id = 1", name="one_row"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str]

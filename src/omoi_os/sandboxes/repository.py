@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.accounts.models import Role, User
 from omoi_os.projects.models import Project
 from omoi_os.sandboxes.lifecycle import ALIVE, Purpose
-from omoi_os.sandboxes.models import Sandbox, SandboxEvent
+from omoi_os.sandboxes.models import Sandbox, SandboxEvent, WarmSandbox
 
 
 async def get(session: AsyncSession, sandbox_id: str) -> Sandbox | None:
@@ -57,10 +57,23 @@ async def list_sandboxes(
     return (await session.execute(query.where(*conditions))).scalars().all()
 
 
-async def alive(session: AsyncSession, *, site: str) -> Sequence[Sandbox]:
-    """Every sandbox of one place that has not ended."""
-    query = select(Sandbox).where(Sandbox.status.in_(ALIVE), Sandbox.site == site).order_by(Sandbox.created_at)
-    return (await session.execute(query)).scalars().all()
+async def alive(session: AsyncSession, *, provider: str, site: str) -> Sequence[Sandbox]:
+    """Every sandbox of one provider at one place that has not ended."""
+    query = select(Sandbox).where(Sandbox.status.in_(ALIVE), Sandbox.provider == provider, Sandbox.site == site)
+    return (await session.execute(query.order_by(Sandbox.created_at))).scalars().all()
+
+
+async def providers_in_use(session: AsyncSession) -> set[str]:
+    """The providers of the sandboxes that have not ended."""
+    query = select(Sandbox.provider).where(Sandbox.status.in_(ALIVE)).distinct()
+    return set((await session.execute(query)).scalars())
+
+
+async def is_wanted(session: AsyncSession, door: str) -> bool:
+    """Whether a sandbox that has not ended, or one that waits for a task, goes by this name."""
+    row = select(Sandbox.id).where(Sandbox.door == door, Sandbox.status.in_(ALIVE)).exists()
+    warm = select(WarmSandbox.ref).where(WarmSandbox.ref == door).exists()
+    return bool((await session.execute(select(row | warm))).scalar_one())
 
 
 async def of_task(session: AsyncSession, task_id: UUID, *, purpose: Purpose) -> Sequence[Sandbox]:

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Query, Response
 
 from omoi_os.api import paging
 from omoi_os.api.bodies import StrictRoute
-from omoi_os.api.deps import AppBus, CurrentUser, DbSession, Now
+from omoi_os.api.deps import AppBus, CurrentUser, DbSession
 from omoi_os.api.errors import problems
 from omoi_os.sandboxes import blobs, repository, service, transcripts
 from omoi_os.sandboxes.deps import ReadableSandbox, VisibleSandbox
-from omoi_os.sandboxes.lifecycle import ENDED, SandboxState
+from omoi_os.sandboxes.lifecycle import ENDED, SandboxState, StopCause
 from omoi_os.sandboxes.schemas import EventOut, EventPage, EventTypeName, HealthOut, SandboxOut, SandboxPage
 from omoi_os.tasks import repository as task_rows
 from omoi_os.tasks.models import Task
@@ -71,10 +71,12 @@ async def get_sandbox(sandbox: VisibleSandbox) -> SandboxOut:
     responses=problems(404) | {200: {"model": SandboxOut, "description": "It had ended already."}},
 )
 async def stop_sandbox(
-    sandbox: VisibleSandbox, user: CurrentUser, session: DbSession, bus: AppBus, now: Now, response: Response
+    sandbox: VisibleSandbox, user: CurrentUser, session: DbSession, bus: AppBus, response: Response
 ) -> SandboxOut:
     """Ask for a sandbox to be stopped; the orchestrator does it (202). One that has ended is shown as it is (200)."""
-    stopped = await service.request_stop(session, bus, sandbox, reason=f"stopped by {user.email}", now=now)
+    stopped = await service.request_stop(
+        session, bus, sandbox, cause=StopCause.PERSON, reason=f"stopped by {user.email}"
+    )
     if stopped.status in ENDED:
         response.status_code = 200
     return SandboxOut.model_validate(stopped)

@@ -134,6 +134,10 @@ class SandboxOut(BaseModel):
     last_work_at: AwareDatetime | None
     last_seq: int
     end_reason: str | None
+    memory_bytes: int | None = Field(description="What it used when its provider was last asked.")
+    cpu_seconds: float | None
+    disk_bytes: int | None
+    pids: int | None
     cost_usd: float
     tokens: int
     created_at: AwareDatetime

@@ -10,7 +10,7 @@ from omoi_os.errors import BadToken, StaleFence
 from omoi_os.ids import new_token, sandbox_id_for_task, token_hash
 from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes import lifecycle, repository
-from omoi_os.sandboxes.lifecycle import ALIVE, ENDED, Purpose, SandboxState
+from omoi_os.sandboxes.lifecycle import ALIVE, ENDED, Purpose, SandboxState, StopCause
 from omoi_os.sandboxes.log import append_platform_event
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.models import Task
@@ -24,6 +24,8 @@ class Origin:
     site: str
     model: str | None
     budget_usd: float | None
+    #: The warm sandbox that becomes this one.
+    warm_ref: str | None = None
 
 
 async def identify(session: AsyncSession, token: str) -> Sandbox:
@@ -44,8 +46,10 @@ async def open_sandbox(
     A work sandbox becomes the task's own: the caller assigns the task to it in the same transaction.
     """
     token = new_token("sbx")
+    sandbox_id = sandbox_id_for_task(task.id)
     sandbox = Sandbox(
-        id=sandbox_id_for_task(task.id),
+        id=sandbox_id,
+        door=origin.warm_ref or sandbox_id,
         project_id=task.project_id,
         task_id=task.id,
         provider=origin.provider,
@@ -87,14 +91,22 @@ async def mark_running(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, now
         await bus.announce(session, Topic.SANDBOXES, sandbox.id)
 
 
-async def request_stop(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, reason: str, now: datetime) -> Sandbox:
+async def request_stop(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, cause: StopCause, reason: str) -> Sandbox:
     """Ask for a sandbox to be stopped; the orchestrator does it. Asking twice, or too late, changes nothing."""
     sandbox = await repository.lock(session, sandbox.id)
     if sandbox.status in ALIVE and sandbox.status != SandboxState.STOPPING:
         _move(sandbox, SandboxState.STOPPING)
-        sandbox.end_reason = reason
+        sandbox.stop_cause, sandbox.end_reason = cause, reason
         await bus.announce(session, Topic.SANDBOXES, sandbox.id)
     return sandbox
+
+
+async def renew_token(session: AsyncSession, sandbox: Sandbox) -> str:
+    """A new token for a sandbox whose worker is dead, so that what it left can be saved. The caller holds the row."""
+    token = new_token("sbx")
+    sandbox.token_hash = token_hash(token)
+    await session.flush()
+    return token
 
 
 async def end(

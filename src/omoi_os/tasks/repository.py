@@ -152,6 +152,13 @@ async def ready_tasks(
     return [(task, project) for task, project in (await session.execute(query)).all()]
 
 
+async def providers_chosen(session: AsyncSession) -> set[str]:
+    """The providers that the projects of pending tasks name."""
+    chosen = Project.settings["provider"].as_string()
+    query = select(chosen).join(Task, Task.project_id == Project.id).where(Task.status == TaskState.PENDING).distinct()
+    return {name for name in (await session.execute(query)).scalars() if name}
+
+
 async def earliest_not_before(session: AsyncSession, *, now: datetime) -> datetime | None:
     """When the next task that backs off becomes ready."""
     query = select(func.min(Task.not_before)).where(Task.status == TaskState.PENDING, Task.not_before > now)
