@@ -11,6 +11,7 @@ TOOLS = Path(__file__).parent.parent.parent / "tools"
 
 SKIPS_ONE = "import pytest\ndef test_one(): pytest.skip('no user namespaces')\n"
 SKIPS_ALL = "import pytest\npytest.skip('no user namespaces', allow_module_level=True)\n"
+KNOWN_GAP = "import pytest\ndef test_one(): pytest.xfail('no control groups')\n"
 RUNS = "def test_one(): pass\n"
 
 
@@ -34,5 +35,6 @@ def test_a_skip_fails_the_run_with_its_reason(tmp_path: Path, text: str) -> None
     assert "no user namespaces" in answer.stdout
 
 
-def test_a_run_without_skips_passes(tmp_path: Path) -> None:
-    assert run(tmp_path, RUNS).returncode == 0
+@pytest.mark.parametrize("text", [RUNS, KNOWN_GAP])
+def test_a_run_without_skips_passes_known_gaps_included(tmp_path: Path, text: str) -> None:
+    assert run(tmp_path, text).returncode == 0
