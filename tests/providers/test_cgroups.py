@@ -52,6 +52,28 @@ def test_limits_are_written_as_the_unified_hierarchy_wants_them(unified: Path) -
     assert cgroups.usage(groups, peak=True) == (8192, 1.5, None)
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_the_separate_hierarchies_are_used_each_once_and_time_is_counted_wherever_it_is(
+    tmp_path: Path, together: bool
+) -> None:
+    for name in ("memory", "pids", "cpu", "cpuacct"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "cgroup.procs").write_text("")
+    counting = tmp_path / ("cpu" if together else "cpuacct")
+    (counting / "cpuacct.usage").write_text("0\n")
+
+    layout = cgroups.detect(str(tmp_path), "/proc/self/cgroup")
+
+    assert set(layout) == {"memory", "cpu", "pids"} | (set() if together else {"cpuacct"})
+    assert cgroups.limits_warning(layout) is None
+    groups = cgroups.groups_of(layout, "one")
+    cgroups.make(groups, memory_bytes=1 << 30, cpus=2, pids=7)
+    (counting / "omoi" / "one" / "cpuacct.usage").write_text("2500000000\n")
+    for name, text in (("memory/omoi/one/memory.usage_in_bytes", "5"), ("pids/omoi/one/pids.current", "3")):
+        (tmp_path / name).write_text(text)
+    assert cgroups.usage(groups) == (5, 2.5, 3)
+
+
 def test_a_machine_without_groups_gives_a_warning_that_names_what_is_missing(tmp_path: Path) -> None:
     layout = cgroups.detect(str(tmp_path), "/proc/self/cgroup")
 

@@ -17,6 +17,9 @@ from omoi_os.providers.local import kernel
 FILES = "files"
 IMAGE = "disk.img"
 
+#: Measures what is only watched.
+DU = "/usr/bin/du"
+
 #: What lies in `FILES`: the name, the mode, and where it is bound inside.
 FOLDERS = (("home", 0o700, paths.HOME), ("workspace", 0o755, paths.WORKSPACE))
 
@@ -187,7 +190,7 @@ def _become_du(unit: list[str], output: int) -> None:
         nothing = os.open(os.devnull, os.O_RDWR)
         for number, fd in enumerate((nothing, output, nothing)):
             os.dup2(fd, number)
-        os.execv("/usr/bin/du", ["du", "-s", *unit, FILES])  # noqa: S606
+        os.execv(DU, ["du", "-s", *unit, FILES])  # noqa: S606
     finally:
         os._exit(126)
 

@@ -5,12 +5,13 @@ import os
 from functools import cached_property
 from pathlib import Path
 
-from omoi_os.providers.local import bubblewrap, cgroups, profile, template
+from omoi_os.providers.local import bubblewrap, cgroups, disk, profile, template
 
 _WATCHED = (
     "The disk use of a sandbox is only watched on this machine, so it may exceed its limit for a few seconds; run as "
     "root on a machine with loop devices and mkfs.ext4 for an exact limit."
 )
+_UNLIMITED = f"The disk use of a sandbox is not limited on this machine, for it has no {disk.DU}; install coreutils."
 
 
 class Machine:
@@ -35,7 +36,8 @@ class Machine:
     @property
     def limits_warning(self) -> str | None:
         """What is not limited here, as sentences for a person."""
-        warnings = [cgroups.limits_warning(self.layout), None if self.has_images else _WATCHED]
+        watched = _WATCHED if Path(disk.DU).exists() else _UNLIMITED
+        warnings = [cgroups.limits_warning(self.layout), None if self.has_images else watched]
         return " ".join(warning for warning in warnings if warning) or None
 
     def groups_for(self, folder: Path) -> dict[str, str]:
