@@ -29,6 +29,7 @@ async def test_a_project_is_made_with_defaults_and_shown(ada: httpx.AsyncClient)
         "budget_usd": None,
         "egress_allow": [],
         "acceptance": [],
+        "provider": None,
     }
     assert (made.json()["forge"], made.json()["default_branch"]) == ("local", "main")
 
@@ -114,6 +115,7 @@ async def test_only_what_is_given_is_changed(ada: httpx.AsyncClient) -> None:
         "budget_usd": None,
         "egress_allow": [],
         "acceptance": ["make test"],
+        "provider": None,
     }
     assert (changed["name"], changed["description"]) == ("x", "new")
     assert (await ada.get(path)).json() == changed

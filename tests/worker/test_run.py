@@ -27,15 +27,23 @@ def running_below(worker: Worker) -> list[int]:
     return list(tree(worker.process.pid))
 
 
+def command_line(pid: int) -> bytes:
+    """What a process was started with; nothing of one that has ended, waited for or not."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
 def alive(pids: list[int]) -> list[int]:
-    """Those that still run; the dead that nobody waited for have no program."""
-    return [pid for pid in pids if os.path.lexists(f"/proc/{pid}/exe") and Path(f"/proc/{pid}/cmdline").read_bytes()]
+    """Those that still run."""
+    return [pid for pid in pids if command_line(pid)]
 
 
 def child_of(worker: Worker) -> int:
     """The agent child's process."""
     for pid in running_below(worker):
-        if b"omoi_os.worker.agent" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if b"omoi_os.worker.agent" in command_line(pid):
             return pid
     raise AssertionError("the worker has no agent child")
 
