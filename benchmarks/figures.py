@@ -1,0 +1,63 @@
+"""Figures: samples of ours beside those of a floor or a peer, and whether their ratio is within its goal."""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What ours is held against: a floor, a peer or a limit, one sample for each of ours."""
+
+    name: str
+    samples: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of the report. Without a goal it only informs."""
+
+    name: str
+    samples: Sequence[float]
+    beside: Beside
+    goal: float | None = None
+    unit: str = "ms"
+
+    @property
+    def ratio(self) -> float:
+        """The median of the rounds' ratios: both samples of a round were taken on an equally busy machine."""
+        return median(ours / theirs for ours, theirs in zip(self.samples, self.beside.samples, strict=True))
+
+    @property
+    def verdict(self) -> str:
+        """Whether the goal is met."""
+        if self.goal is None:
+            return ""
+        return "met" if self.ratio <= self.goal else "short"
+
+    def line(self) -> str:
+        """The figure for a person."""
+        goal = "" if self.goal is None else f"≤ {self.goal:.2f}x"
+        return (
+            f"{self.name:<44} {median(self.samples):8.1f} {percentile(self.samples, 0.9):8.1f} {self.unit:<3}"
+            f" {self.beside.name:<31} {median(self.beside.samples):8.1f} {self.ratio:7.2f}x {goal:>8} {self.verdict}"
+        )
+
+
+HEADER = (
+    f"{'figure':<44} {'median':>8} {'p90':>8} {'':<3}"
+    f" {'floor, peer or limit':<31} {'median':>8} {'ratio':>8} {'goal':>8}"
+)
+
+
+def percentile(samples: Sequence[float], share: float) -> float:
+    """The smallest sample that at least this share of them does not exceed."""
+    return sorted(samples)[max(0, math.ceil(share * len(samples)) - 1)]
+
+
+def machine() -> str:
+    """The machine and how busy it is, which every figure depends on."""
+    load = os.getloadavg()[0]
+    return f"{os.cpu_count()} cores, kernel {os.uname().release}, load {load:.2f}"

@@ -1,0 +1,159 @@
+"""One ticket after another through the real platform, with the time of every step."""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+
+from benchmarks import processes
+from benchmarks.model import Call, Model
+from benchmarks.processes import Process
+from omoi_os.bus.postgres import CHANNEL
+from omoi_os.db import embedded
+from omoi_os.db.base import plain_url
+from tests.e2e.platform import Platform
+
+PATIENCE = 60.0
+
+#: How long the sandboxes have to be idle to count as at rest.
+_REST_SECONDS = 0.5
+
+
+@dataclass(slots=True)
+class Timeline:
+    """When each step of one ticket was done, in seconds of the machine's clock."""
+
+    posted: float  #: just before the ticket was sent
+    handled: float = 0.0  #: the API began with it: its row's `created_at`
+    queued: float = 0.0  #: its task was committed
+    claimed: float = 0.0  #: the claim was committed
+    folder: float = 0.0  #: the provider had begun to make the sandbox
+    up: float = 0.0  #: the provider had its first process running
+    reported: float = 0.0  #: the worker wrote down its first event
+    received: float = 0.0  #: the API began with that event: its row's `created_at`
+    durable: float = 0.0  #: that event was committed
+    seen: float = 0.0  #: a client that was woken by the commit had read it
+    agent: float = 0.0  #: the agent's process, which imports the SDK, was started
+    cli: float = 0.0  #: the agent's CLI was started
+    called: float = 0.0  #: the model was called
+    processes: list[tuple[Process, int]] = field(default_factory=list)  #: what ran then, each with its PSS in bytes
+
+    def since_post(self, moment: float) -> float:
+        """Milliseconds from the ticket."""
+        return (moment - self.posted) * 1000
+
+
+class Desk:
+    """Hands in tickets and follows them by what the database announces, so that no polling disturbs the machine."""
+
+    def __init__(self, platform: Platform, model: Model) -> None:
+        self._platform = platform
+        self._model = model
+        self._heard: dict[str, asyncio.Queue[float]] = defaultdict(asyncio.Queue)
+        self._project = ""
+        self.conninfo = plain_url(embedded.url(platform.data_dir))
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator["Desk"]:
+        """Connected to the platform's API and database."""
+        headers = {"Authorization": f"Bearer {self._platform.token}"}
+        base_url = f"{self._platform.url}/api/v1"
+        connect = psycopg.AsyncConnection.connect
+        async with (
+            httpx.AsyncClient(base_url=base_url, headers=headers, trust_env=False, timeout=PATIENCE) as self._http,
+            await connect(self.conninfo, autocommit=True) as self._rows,
+            await connect(self.conninfo, autocommit=True) as ears,
+        ):
+            await ears.execute(f"LISTEN {CHANNEL}")
+            listening = asyncio.create_task(self._listen(ears))
+            self._project = str((await self._post("/projects", {"name": "benchmark"}))["id"])
+            try:
+                yield self
+            finally:
+                listening.cancel()
+
+    async def hand_in(self) -> Timeline:
+        """One ticket, from before it is sent until its task has ended."""
+        expected = self._model.expect()
+        timeline = Timeline(posted=time.time())
+        ticket = await self._post("/tickets", {"title": "Do nothing", "project_id": self._project})
+        task_id = str(ticket["tasks"][0]["id"])
+        timeline.handled = _moment(ticket["created_at"])
+        async with asyncio.timeout(PATIENCE):
+            # The task's row is announced with each change: it is made, claimed, and runs with the first event.
+            heard = self._heard[f"tasks:{task_id}"]
+            timeline.queued = await heard.get()
+            timeline.claimed = await heard.get()
+            sandbox_id, door = await self._sandbox_of(task_id)
+            timeline.durable = await heard.get()
+            started = await self._started(sandbox_id)
+            timeline.seen = time.time()
+            timeline.reported, timeline.received = _moment(started["occurred_at"]), _moment(started["created_at"])
+            self._look(timeline, await expected, door)
+            await self._until_ended(task_id)
+        return timeline
+
+    async def at_rest(self, *, waiting: int = 0) -> list[Process]:
+        """The sandboxes' processes, once that many agents wait and nothing has used the processor for a while."""
+        async with asyncio.timeout(PATIENCE):
+            before = -1.0
+            while True:
+                found = processes.of_sandboxes(self._platform.data_dir)
+                used = sum(process.cpu_seconds for process in found)
+                if used == before and sum(process.kind == "agent" for process in found) == waiting:
+                    return found
+                before = used
+                await asyncio.sleep(_REST_SECONDS)
+
+    def _look(self, timeline: Timeline, call: Call, door: str) -> None:
+        """What can be seen of the sandbox while its first call waits for an answer."""
+        timeline.called = call.at
+        found = processes.of_sandboxes(self._platform.data_dir, door)
+        timeline.processes = [(process, process.pss_bytes) for process in found]
+        timeline.agent = min((process.started for process in found if process.kind == "agent"), default=0.0)
+        timeline.cli = min((process.started for process in found if process.kind == "cli"), default=0.0)
+        folder = self._platform.data_dir / "sandboxes" / door
+        timeline.folder, timeline.up = _written(folder / "spec.json"), _written(folder / "state.json")
+        call.released.set()
+
+    async def _listen(self, ears: "psycopg.AsyncConnection[Any]") -> None:
+        async for notice in ears.notifies():
+            self._heard[notice.payload].put_nowait(time.time())
+
+    async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        response = await self._http.post(path, json=body)
+        response.raise_for_status()
+        return dict(response.json())
+
+    async def _sandbox_of(self, task_id: str) -> tuple[str, str]:
+        query = "SELECT s.id, s.door FROM sandboxes s JOIN tasks t ON t.sandbox_id = s.id WHERE t.id = %s"
+        row = await (await self._rows.execute(query, [task_id])).fetchone()
+        assert row is not None
+        return str(row[0]), str(row[1])
+
+    async def _started(self, sandbox_id: str) -> dict[str, Any]:
+        response = await self._http.get(f"/sandboxes/{sandbox_id}/events", params={"event_type": "agent.started"})
+        response.raise_for_status()
+        return dict(response.json()["items"][0])
+
+    async def _until_ended(self, task_id: str) -> None:
+        heard = self._heard[f"tasks:{task_id}"]
+        query = "SELECT status FROM tasks WHERE id = %s"
+        while (row := await (await self._rows.execute(query, [task_id])).fetchone()) and row[0] != "failed":
+            await heard.get()
+
+
+def _moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _written(path: Path) -> float:
+    return path.stat().st_mtime if path.exists() else 0.0
