@@ -12,6 +12,7 @@ from omoi_os.sandboxes.models import (
     Transcript,
     WarmSandbox,
 )
+from omoi_os.stream.models import Outbox
 from omoi_os.tasks.models import Task, TaskDependency
 from omoi_os.tickets.models import Ticket, TicketDependency
 
@@ -20,6 +21,7 @@ __all__ = [
     "Base",
     "IdempotentRequest",
     "Installation",
+    "Outbox",
     "Project",
     "Sandbox",
     "SandboxBlob",

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.bus.base import Bus
+from omoi_os.bus.base import Bus, Topic
 from omoi_os.errors import StaleFence
 from omoi_os.protocol.events import PLATFORM_PREFIXES, Event, EventSource, EventType
 from omoi_os.sandboxes import repository, service
@@ -15,6 +15,7 @@ from omoi_os.sandboxes.lifecycle import ENDED, Purpose
 from omoi_os.sandboxes.log import append
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Sandbox, SandboxEvent
+from omoi_os.stream.outbox import publish_events
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
 
@@ -61,6 +62,7 @@ async def record_events(
         raise StaleFence(f"sandbox {sandbox.id} has ended ({sandbox.end_reason}); its events are no longer taken")
     known = await repository.events_with_ids(session, sandbox.id, [e.event_id for e in events if e.event_id])
     recorded = Recorded()
+    before = sandbox.last_seq
     for event in events:
         duplicate = event.event_id in known if event.event_id else False
         if event.seq is not None:
@@ -88,6 +90,15 @@ async def record_events(
         if row.event_type != REJECTED:
             await _take_effect(session, bus, sandbox, event, now=now)
     recorded.last_seq = sandbox.acked_seq
+    if sandbox.last_seq > before:
+        publish_events(
+            session,
+            project_id=sandbox.project_id,
+            sandbox_id=sandbox.id,
+            first_seq=before + 1,
+            last_seq=sandbox.last_seq,
+        )
+        await bus.announce(session, Topic.STREAM, "")
     await session.flush()
     return recorded
 

@@ -1,5 +1,6 @@
 """The append-only log of a sandbox: gives each event its number. The caller holds the sandbox's row."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,11 +9,19 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.ids import uuid7
 from omoi_os.protocol.events import Event, EventSource, EventType
 from omoi_os.sandboxes.models import Sandbox, SandboxEvent
+from omoi_os.stream.outbox import publish_events
+
+#: How many types of events are counted apart; an agent may invent more, which are counted together.
+MAX_COUNTED_TYPES = 100
+OTHER_TYPES = "other"
 
 
 def append(session: AsyncSession, sandbox: Sandbox, event: Event, *, now: datetime) -> SandboxEvent:
-    """Add one event under the next number."""
+    """Add one event under the next number. The caller publishes it."""
     sandbox.last_seq += 1
+    sandbox.event_counts = counted(sandbox.event_counts, event.event_type)
+    if event.event_type == EventType.AGENT_HEARTBEAT:
+        sandbox.first_heartbeat_at = sandbox.first_heartbeat_at or now
     row = SandboxEvent(
         sandbox_id=sandbox.id,
         seq=sandbox.last_seq,
@@ -33,7 +42,15 @@ def append_platform_event(
     session: AsyncSession, sandbox: Sandbox, event_type: EventType, event_data: dict[str, Any], *, now: datetime
 ) -> SandboxEvent:
     """Add what the platform itself has to say."""
-    return append(session, sandbox, Event(event_type, event_data, source=EventSource.SYSTEM), now=now)
+    row = append(session, sandbox, Event(event_type, event_data, source=EventSource.SYSTEM), now=now)
+    publish_events(session, project_id=sandbox.project_id, sandbox_id=sandbox.id, first_seq=row.seq, last_seq=row.seq)
+    return row
+
+
+def counted(counts: Mapping[str, int], event_type: str) -> dict[str, int]:
+    """The counts with one more of this type."""
+    name = event_type if event_type in counts or len(counts) < MAX_COUNTED_TYPES else OTHER_TYPES
+    return {**counts, name: counts.get(name, 0) + 1}
 
 
 def _when(text: str | None) -> datetime | None:

@@ -45,11 +45,14 @@ class Sandbox(Base):
     model: Mapped[str | None]
     budget_usd: Mapped[float | None]
     last_heartbeat_at: Mapped[datetime | None]
+    first_heartbeat_at: Mapped[datetime | None]
     last_work_at: Mapped[datetime | None]
     #: The number of its newest event, dense from 1.
     last_seq: Mapped[int] = mapped_column(BigInteger)
     #: The worker's own counter up to which everything is stored.
     acked_seq: Mapped[int] = mapped_column(BigInteger)
+    #: How many events of each type it has.
+    event_counts: Mapped[dict[str, Any]] = mapped_column(default=dict)
     #: What a worker said when it gave up: the text of its last `agent.failed`.
     failure: Mapped[str | None]
     #: Why the gateway will serve no further model call: trying again would not help.
@@ -106,7 +109,10 @@ class SandboxMessage(Base):
     """Something said to a running agent."""
 
     __tablename__ = "sandbox_messages"
-    __table_args__ = (Index("ix_sandbox_messages_sandbox_id_id", "sandbox_id", "id"),)
+    __table_args__ = (
+        Index("ix_sandbox_messages_sandbox_id_id", "sandbox_id", "id"),
+        Index("ix_sandbox_messages_waiting", "sandbox_id", "id", postgresql_where=text("acked_at IS NULL")),
+    )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
     sandbox_id: Mapped[str] = mapped_column(ForeignKey("sandboxes.id"))

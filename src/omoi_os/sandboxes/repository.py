@@ -20,7 +20,12 @@ async def get(session: AsyncSession, sandbox_id: str) -> Sandbox | None:
 
 
 async def lock(session: AsyncSession, sandbox_id: str) -> Sandbox:
-    """One sandbox that exists, freshly read and locked until the transaction ends."""
+    """One sandbox that exists, freshly read and locked until the transaction ends.
+
+    The advisory lock comes first because it needs no transaction number: whoever waits here has none yet, so the
+    numbers of the transactions that add to one sandbox's events rise with the numbers of those events.
+    """
+    await session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(sandbox_id, 0))))
     query = select(Sandbox).where(Sandbox.id == sandbox_id).with_for_update().execution_options(populate_existing=True)
     return (await session.execute(query)).scalar_one()
 

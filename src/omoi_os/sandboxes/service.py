@@ -13,6 +13,8 @@ from omoi_os.sandboxes import lifecycle, repository
 from omoi_os.sandboxes.lifecycle import ALIVE, ENDED, Purpose, SandboxState, StopCause
 from omoi_os.sandboxes.log import append_platform_event
 from omoi_os.sandboxes.models import Sandbox
+from omoi_os.stream.models import Change
+from omoi_os.stream.outbox import publish
 from omoi_os.tasks.models import Task
 
 
@@ -63,6 +65,7 @@ async def open_sandbox(
         budget_usd=origin.budget_usd,
         last_seq=0,
         acked_seq=0,
+        event_counts={},
         cost_usd=0.0,
         tokens=0,
         created_at=now,
@@ -71,7 +74,7 @@ async def open_sandbox(
     data = {"provider": origin.provider, "purpose": purpose, "attempt": task.attempt, "branch_name": task.branch_name}
     append_platform_event(session, sandbox, EventType.SANDBOX_CREATED, data, now=now)
     await session.flush()
-    await bus.announce(session, Topic.SANDBOXES, sandbox.id)
+    await _tell(session, bus, sandbox)
     return sandbox, token
 
 
@@ -88,7 +91,7 @@ async def mark_running(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, now
     if sandbox.status == SandboxState.CREATING:
         _move(sandbox, SandboxState.RUNNING)
         sandbox.started_at = now
-        await bus.announce(session, Topic.SANDBOXES, sandbox.id)
+        await _tell(session, bus, sandbox)
 
 
 async def request_stop(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, cause: StopCause, reason: str) -> Sandbox:
@@ -97,7 +100,7 @@ async def request_stop(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, cau
     if sandbox.status in ALIVE and sandbox.status != SandboxState.STOPPING:
         _move(sandbox, SandboxState.STOPPING)
         sandbox.stop_cause, sandbox.end_reason = cause, reason
-        await bus.announce(session, Topic.SANDBOXES, sandbox.id)
+        await _tell(session, bus, sandbox)
     return sandbox
 
 
@@ -118,6 +121,19 @@ async def end(
     sandbox.ended_at = now
     event_type = EventType.SANDBOX_LOST if state == SandboxState.LOST else EventType.SANDBOX_TERMINATED
     append_platform_event(session, sandbox, event_type, {"status": state, "reason": sandbox.end_reason}, now=now)
+    await _tell(session, bus, sandbox)
+
+
+async def _tell(session: AsyncSession, bus: Bus, sandbox: Sandbox) -> None:
+    """Its state is new: people see it, and whoever waits for sandboxes is woken."""
+    data = {
+        "task_id": str(sandbox.task_id),
+        "purpose": sandbox.purpose,
+        "attempt": sandbox.attempt,
+        "status": sandbox.status,
+        "end_reason": sandbox.end_reason,
+    }
+    publish(session, Change.SANDBOX_STATUS, data, project_id=sandbox.project_id, sandbox_id=sandbox.id)
     await bus.announce(session, Topic.SANDBOXES, sandbox.id)
 
 

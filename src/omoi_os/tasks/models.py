@@ -39,6 +39,10 @@ class Task(Base):
     sandbox_id: Mapped[str | None]
     attempt: Mapped[int]
     max_attempts: Mapped[int]
+    #: The model that was asked for; none means the platform's own.
+    model: Mapped[str | None]
+    #: How long its worker stays for follow-up messages once the agent is done.
+    linger_seconds: Mapped[int] = mapped_column(default=0, server_default="0")
     #: Counts assignments; a sandbox with a lower number is superseded.
     fence: Mapped[int] = mapped_column(BigInteger)
     #: Which orchestrator is making the sandbox or checking the result, and until when that holds.

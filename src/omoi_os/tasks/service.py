@@ -10,6 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.errors import Conflict
 from omoi_os.forges.branches import branch_name, numbered
+from omoi_os.stream.models import Change
+from omoi_os.stream.outbox import publish
 from omoi_os.tasks import lifecycle, repository
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import PRIORITY_RANK, Task, TaskDependency
@@ -169,8 +171,25 @@ async def _settle(session: AsyncSession, bus: Bus, task: Task) -> None:
     """After a change: the ticket follows its tasks, and whoever waits for tasks is woken."""
     await session.flush()
     ticket = await session.get_one(Ticket, task.ticket_id, with_for_update=True)
-    ticket.status = derive(await repository.states_of_ticket(session, ticket.id))
+    status = derive(await repository.states_of_ticket(session, ticket.id))
+    if status != ticket.status:
+        ticket.status = status
+        publish(
+            session, Change.TICKET_STATUS, {"ticket_id": str(ticket.id), "status": status}, project_id=task.project_id
+        )
+    _publish_status(session, task)
     await bus.announce(session, Topic.TASKS, str(task.id))
+
+
+def _publish_status(session: AsyncSession, task: Task) -> None:
+    told = {
+        "task_id": str(task.id),
+        "ticket_id": str(task.ticket_id),
+        "status": task.status,
+        "attempt": task.attempt,
+        "error": task.error,
+    }
+    publish(session, Change.TASK_STATUS, told, project_id=task.project_id, sandbox_id=task.sandbox_id)
 
 
 async def _free_branch_name(session: AsyncSession, ticket: Ticket, title: str) -> str:

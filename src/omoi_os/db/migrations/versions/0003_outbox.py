@@ -1,0 +1,51 @@
+"""The outbox of the stream, counts of events, messages that wait, and tasks that linger."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0003"
+down_revision = "0002"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "outbox",
+        sa.Column("xid", sa.BigInteger(), server_default=sa.text("pg_current_xact_id()::text::bigint"), nullable=False),
+        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
+        sa.Column("change", sa.Text(), nullable=False),
+        sa.Column("project_id", sa.Uuid(), nullable=False),
+        sa.Column("sandbox_id", sa.Text(), nullable=True),
+        sa.Column("first_seq", sa.BigInteger(), nullable=True),
+        sa.Column("last_seq", sa.BigInteger(), nullable=True),
+        sa.Column("data", sa.JSON(), nullable=True),
+        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.PrimaryKeyConstraint("xid", "id", name=op.f("pk_outbox")),
+    )
+    op.create_index("ix_outbox_created_at", "outbox", ["created_at"])
+    op.add_column("sandboxes", sa.Column("event_counts", sa.JSON(), nullable=True))
+    op.add_column("sandboxes", sa.Column("first_heartbeat_at", sa.DateTime(timezone=True), nullable=True))
+    op.execute(
+        "UPDATE sandboxes SET event_counts = coalesce((SELECT json_object_agg(event_type, n) FROM (SELECT event_type,"
+        " count(*) AS n FROM sandbox_events WHERE sandbox_id = sandboxes.id GROUP BY event_type) AS counted), '{}')"
+    )
+    op.alter_column("sandboxes", "event_counts", nullable=False)
+    op.execute(
+        "UPDATE sandboxes SET first_heartbeat_at = (SELECT min(created_at) FROM sandbox_events"
+        " WHERE sandbox_id = sandboxes.id AND event_type = 'agent.heartbeat')"
+    )
+    op.create_index(
+        "ix_sandbox_messages_waiting", "sandbox_messages", ["sandbox_id", "id"], postgresql_where="acked_at IS NULL"
+    )
+    op.add_column("tasks", sa.Column("model", sa.Text(), nullable=True))
+    op.add_column("tasks", sa.Column("linger_seconds", sa.Integer(), server_default="0", nullable=False))
+
+
+def downgrade() -> None:
+    op.drop_column("tasks", "linger_seconds")
+    op.drop_column("tasks", "model")
+    op.drop_index("ix_sandbox_messages_waiting", "sandbox_messages")
+    op.drop_column("sandboxes", "first_heartbeat_at")
+    op.drop_column("sandboxes", "event_counts")
+    op.drop_table("outbox")
