@@ -137,6 +137,10 @@ class Settings(BaseModel):
         900, env="OMOI_CHECK_TIMEOUT_SECONDS", yaml="tasks.check_timeout_seconds", ge=1
     )
     """How long one acceptance command may run."""
+    linger_seconds: int = _setting(600, env="OMOI_LINGER_SECONDS", yaml="tasks.linger_seconds", ge=0, le=86_400)
+    """How long the worker of an ad hoc sandbox stays for follow-up messages."""
+    retention_days: int | None = _setting(90, env="OMOI_RETENTION_DAYS", yaml="retention_days", ge=1, le=36_500)
+    """How long the events, transcripts and messages of ended sandboxes are kept, unless their project says so."""
     reconcile_seconds: float = _setting(10, env="OMOI_RECONCILE_SECONDS", yaml="orchestrator.reconcile_seconds", gt=0)
     """The slow safety net: rows and sandboxes are compared at least this often."""
     dead_after_seconds: float = _setting(
@@ -169,6 +173,10 @@ class Settings(BaseModel):
     def model_name(self) -> str:
         """The model's name; wherever it is shown, the scripted one says so."""
         return "scripted" if self.uses_scripted_model else self.model or DEFAULT_MODEL
+
+    def model_for(self, wanted: str | None) -> str:
+        """The model of one task: the one asked for, unless the scripted one plays every part."""
+        return self.model_name if self.uses_scripted_model else wanted or self.model_name
 
     @property
     def site(self) -> str:

@@ -14,6 +14,7 @@ from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
 from omoi_os.projects import routes as projects
+from omoi_os.sandboxes import outcome_routes as outcomes
 from omoi_os.sandboxes import routes as sandboxes
 from omoi_os.sandboxes import worker_routes as workers
 from omoi_os.sandboxes.masking import Masker
@@ -45,7 +46,7 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     errors.install(app)
     app.add_exception_handler(idempotency.Replay, idempotency.replay)
     api = APIRouter(prefix="/api/v1")
-    for part in (projects, tickets, tasks, sandboxes, workers, users):
+    for part in (projects, tickets, tasks, sandboxes, outcomes, workers, users):
         api.include_router(part.router)
     for router in (health.router, metrics.router, docs.router, api):
         app.include_router(router)

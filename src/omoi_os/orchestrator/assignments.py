@@ -164,16 +164,18 @@ def work_environment(settings: Settings, work: Work) -> dict[str, str]:
         default_branch=work.project.default_branch,
         git_url=git_url(settings, work),
         acceptance=acceptance_of(work.project, work.ticket),
+        mode=task.task_type,
         feedback=task.feedback,
-        model=settings.model_name,
+        model=work.sandbox.model,
         max_turns=settings.max_turns,
         max_budget_usd=work.sandbox.budget_usd,
+        linger_seconds=task.linger_seconds,
     )
     environment = {
         **_common_environment(settings, work),
         "TASK_DESCRIPTION": task.description if fits else f"{task.title} (the whole text: GET …/task)",
         "TASK_DATA_BASE64": assignment.encode(),
-        "ANTHROPIC_MODEL": settings.model_name,
+        "ANTHROPIC_MODEL": work.sandbox.model or settings.model_name,
         "EXECUTION_MODE": assignment.mode,
         "MAX_TURNS": str(assignment.max_turns),
     }

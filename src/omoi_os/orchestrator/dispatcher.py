@@ -78,7 +78,7 @@ async def _assign(session: AsyncSession, context: Context, task: Task, project: 
     origin = Origin(
         provider=provider.name,
         site=provider.site,
-        model=context.settings.model_name,
+        model=context.settings.model_for(task.model),
         budget_usd=budget_of(context.settings, project, ticket),
         warm_ref=await pool.take(session, context, provider),
     )

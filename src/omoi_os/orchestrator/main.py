@@ -19,6 +19,7 @@ from omoi_os.orchestrator.presence import presence
 from omoi_os.orchestrator.providers import Providers
 from omoi_os.orchestrator.reaper import reap
 from omoi_os.orchestrator.reconciler import reconcile
+from omoi_os.orchestrator.retention import prune
 from omoi_os.orchestrator.verifier import verify
 from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
@@ -103,6 +104,7 @@ async def turn(context: Context) -> float:
         await dispatch(context)
         await verify(context)
         await refill(context)
+        await prune(context)
         async with context.sessions() as session:
             now = context.now()
             next_ready = await tasks_repository.earliest_not_before(session, now=now)

@@ -82,9 +82,11 @@ async def _verify(context: Context, task_id: UUID) -> None:
         ticket = await session.get_one(Ticket, task.ticket_id)
         project = await session.get_one(Project, task.project_id)
     commit, complaint = await _pushed_commit(context, task, project)
+    if not task.requires_commit:
+        complaint = None
     commands = acceptance_of(project, ticket)
     checks: list[Check] = []
-    if complaint is None and commands:
+    if complaint is None and commit and commands:
         checks = await _run_checks(context, task, ticket, project, commit=commit, commands=commands)
     await _decide(context, task_id, commit=commit, complaint=complaint, checks=checks)
 

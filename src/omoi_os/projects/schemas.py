@@ -50,6 +50,9 @@ class ProjectSettings(BaseModel):
     budget_usd: Usd | None = Field(None, description="What one task may spend, unless its ticket says so.")
     egress_allow: list[Host] = Field([], max_length=100, description="Hosts that sandboxes may reach.")
     acceptance: list[Command] = Field([], max_length=50, description="Shell commands that must pass for each ticket.")
+    retention_days: int | None = Field(
+        None, ge=1, le=36_500, strict=True, description="How long ended sandboxes' events are kept; the installation's."
+    )
     provider: Literal["local", "docker", "daytona"] | None = Field(
         None, description="What makes this project's sandboxes; the installation's choice if left out."
     )

@@ -8,8 +8,6 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.errors import Invalid, NotFound, TooLarge
-from omoi_os.protocol.events import EventType
-from omoi_os.sandboxes import repository
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Sandbox, SandboxBlob
 
@@ -17,7 +15,6 @@ from omoi_os.sandboxes.models import Sandbox, SandboxBlob
 MAX_TOTAL_BYTES = 512 * 1024 * 1024
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_EVENT_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 
 
 def check(digest: str, content: bytes) -> None:
@@ -43,19 +40,17 @@ async def store(session: AsyncSession, sandbox: Sandbox, digest: str, content: b
     await session.execute(insert(SandboxBlob).values(values).on_conflict_do_nothing())
 
 
-async def full_diff(session: AsyncSession, sandbox: Sandbox, event_id: str) -> bytes:
-    """The whole unified diff of one file edit, from the event or from its blob."""
-    event = await repository.get_event(session, sandbox.id, event_id) if _EVENT_ID.fullmatch(event_id) else None
-    if event is None or event.event_type != EventType.AGENT_FILE_EDITED:
-        raise NotFound(f"sandbox {sandbox.id} has no file edit {event_id[:100]!r}")
-    inline, digest = event.event_data.get("full_diff"), event.event_data.get("diff_blob")
-    if isinstance(inline, str):
-        return inline.encode(errors="replace")
-    blob = await session.get(SandboxBlob, (sandbox.id, digest)) if _is_digest(digest) else None
-    if blob is None:
-        raise NotFound(f"the full diff of event {event_id} was not kept")
-    return blob.content
+async def find(session: AsyncSession, sandbox: Sandbox, digest: object) -> bytes | None:
+    """The content kept under this hash; None when there is none, or when it is no hash at all."""
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        return None
+    blob = await session.get(SandboxBlob, (sandbox.id, digest))
+    return blob.content if blob else None
 
 
-def _is_digest(value: object) -> bool:
-    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
+async def get(session: AsyncSession, sandbox: Sandbox, digest: str) -> bytes:
+    """The content kept under this hash; `NotFound` when there is none."""
+    content = await find(session, sandbox, digest)
+    if content is None:
+        raise NotFound(f"sandbox {sandbox.id} has no blob {digest[:64]!r}")
+    return content

@@ -25,6 +25,12 @@ class Sandbox(Base):
         ),
         Index("ix_sandboxes_project_id_created_at_id", "project_id", "created_at", "id"),
         Index("ix_sandboxes_task_id", "task_id"),
+        Index(
+            "ix_sandboxes_unpruned",
+            "project_id",
+            "ended_at",
+            postgresql_where=text("pruned_at IS NULL AND ended_at IS NOT NULL"),
+        ),
         UniqueConstraint("token_hash"),
     )
 
@@ -70,6 +76,8 @@ class Sandbox(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     started_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
+    #: When its events, blobs, messages and transcript were removed for their age.
+    pruned_at: Mapped[datetime | None]
 
 
 class SandboxEvent(Base):

@@ -92,28 +92,29 @@ async def list_events(
     sandbox_id: str,
     *,
     event_type: str | None = None,
+    without: str | None = None,
     order: Literal["asc", "desc"] = "desc",
     limit: int,
     cursor_seq: int | None = None,
 ) -> Sequence[SandboxEvent]:
-    """A sandbox's events by their number."""
+    """A sandbox's events by their number: all, those of one type, or those of every other type."""
     query = select(SandboxEvent).where(SandboxEvent.sandbox_id == sandbox_id).limit(limit)
     query = query.order_by(SandboxEvent.seq.asc() if order == "asc" else SandboxEvent.seq.desc())
     if event_type is not None:
         query = query.where(SandboxEvent.event_type == event_type)
+    if without is not None:
+        query = query.where(SandboxEvent.event_type != without)
     if cursor_seq is not None:
         query = query.where(SandboxEvent.seq > cursor_seq if order == "asc" else SandboxEvent.seq < cursor_seq)
     return (await session.execute(query)).scalars().all()
 
 
-async def count_events(session: AsyncSession, sandbox_id: str, *, event_type: str) -> int:
-    """How many events of one type a sandbox has."""
-    query = (
-        select(func.count())
-        .select_from(SandboxEvent)
-        .where(SandboxEvent.sandbox_id == sandbox_id, SandboxEvent.event_type == event_type)
-    )
-    return (await session.execute(query)).scalar_one()
+async def newest_event(session: AsyncSession, sandbox_id: str, *, event_types: Sequence[str]) -> SandboxEvent | None:
+    """The newest event of any of these types."""
+    newest = [
+        (await list_events(session, sandbox_id, event_type=event_type, limit=1))[:1] for event_type in event_types
+    ]
+    return max((row for rows in newest for row in rows), key=lambda row: row.seq, default=None)
 
 
 async def get_event(session: AsyncSession, sandbox_id: str, event_id: str) -> SandboxEvent | None:

@@ -1,26 +1,31 @@
-"""Sandboxes for people: list, show, stop, and read what came out of them."""
+"""Sandboxes for people: order, list, show, stop."""
 
 import asyncio
-from typing import Annotated, Literal
+import contextlib
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
 
 from omoi_os.api import paging
 from omoi_os.api.bodies import StrictRoute
-from omoi_os.api.deps import AppBus, CurrentUser, DbSession
+from omoi_os.api.deps import AppBus, AppSettings, CurrentUser, DbSession, Now
 from omoi_os.api.errors import problems
-from omoi_os.sandboxes import blobs, repository, service, transcripts
+from omoi_os.api.idempotency import OnlyOnce
+from omoi_os.bus.base import Topic
+from omoi_os.sandboxes import repository, service
 from omoi_os.sandboxes.deps import ReadableSandbox, VisibleSandbox
 from omoi_os.sandboxes.lifecycle import ENDED, SandboxState, StopCause
-from omoi_os.sandboxes.schemas import EventOut, EventPage, EventTypeName, HealthOut, SandboxOut, SandboxPage
+from omoi_os.sandboxes.schemas import HealthOut, SandboxIn, SandboxOrdered, SandboxOut, SandboxPage
 from omoi_os.tasks import repository as task_rows
+from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
 from omoi_os.tasks.schemas import TaskOut
+from omoi_os.tasks.service import Terms
+from omoi_os.tickets import service as tickets
 
-MAX_EVENTS = 500
-#: What agents wrote is shown as what it says it is, never guessed to be a page.
-_RAW = {"X-Content-Type-Options": "nosniff"}
+#: How long an order waits for its sandbox's id.
+CLAIM_SECONDS = 5.0
 
 router = APIRouter(
     prefix="/sandboxes", tags=["sandboxes"], route_class=StrictRoute, responses=problems(401, 403, 422, 503)
@@ -58,6 +63,39 @@ async def list_sandboxes(
     return SandboxPage(items=[SandboxOut.model_validate(row) for row in found], next_cursor=next_cursor)
 
 
+@router.post("", status_code=201, summary="Order a sandbox for one prompt", responses=problems(404, 413))
+async def order_sandbox(
+    user: CurrentUser,
+    body: SandboxIn,
+    once: OnlyOnce,
+    session: DbSession,
+    bus: AppBus,
+    settings: AppSettings,
+    now: Now,
+) -> SandboxOrdered:
+    """Ad hoc work: tried once, an answer without a commit is a result, and the worker stays for follow-up messages.
+
+    Its ticket and task are made like any other. The answer waits a moment for the sandbox's id; under load it is null,
+    and `GET /tasks/{task_id}` shows it later.
+    """
+    terms = Terms(model=body.model, linger_seconds=settings.linger_seconds, answer_is_enough=True)
+    async with bus.listen(Topic.SANDBOXES) as wakeups:
+        ticket = await tickets.create_ticket(session, bus, user, body.ticket(), max_attempts=1, now=now, terms=terms)
+        task = (await task_rows.of_ticket(session, ticket.id))[0]
+        ordered = once.answer(
+            SandboxOrdered(sandbox_id=None, task_id=task.id, ticket_id=ticket.id, status=TaskState(task.status))
+        )
+        await session.commit()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLAIM_SECONDS):
+                async for _ in wakeups:
+                    await session.refresh(task)
+                    await session.commit()
+                    if task.sandbox_id is not None:
+                        break
+    return ordered.model_copy(update={"sandbox_id": task.sandbox_id, "status": TaskState(task.status)})
+
+
 @router.get("/{sandbox_id}", summary="Show a sandbox", responses=problems(404))
 async def get_sandbox(sandbox: VisibleSandbox) -> SandboxOut:
     """One sandbox."""
@@ -87,62 +125,3 @@ async def get_sandbox_task(sandbox: ReadableSandbox, session: DbSession) -> Task
     """What the sandbox is for. The worker inside reads it, too, with its own token."""
     task = await session.get_one(Task, sandbox.task_id)
     return TaskOut.of(task, (await task_rows.depends_on(session, [task.id]))[task.id])
-
-
-@router.get("/{sandbox_id}/events", summary="List a sandbox's events", responses=problems(404))
-async def list_events(
-    sandbox: VisibleSandbox,
-    session: DbSession,
-    event_type: Annotated[EventTypeName | None, Query()] = None,
-    order: Annotated[Literal["asc", "desc"], Query(description="By number; newest first by default.")] = "desc",
-    limit: Annotated[int, Query(ge=1, le=MAX_EVENTS, description="How many items at most.")] = 50,
-    cursor: paging.Cursor = None,
-) -> EventPage:
-    """Everything that was reported, in order, numbered without gaps from 1."""
-    kind = f"events-{order}"
-    rows = await repository.list_events(
-        session,
-        sandbox.id,
-        event_type=event_type,
-        order=order,
-        limit=limit + 1,
-        cursor_seq=paging.decode(kind, cursor, paging.number)[0] if cursor else None,
-    )
-    found, next_cursor = paging.cut(rows, limit, lambda row: paging.encode(kind, row.seq))
-    total = (
-        sandbox.last_seq
-        if event_type is None
-        else await repository.count_events(session, sandbox.id, event_type=event_type)
-    )
-    return EventPage(
-        items=[EventOut.model_validate(row) for row in found],
-        next_cursor=next_cursor,
-        total_count=total,
-        sandbox_id=sandbox.id,
-    )
-
-
-@router.get(
-    "/{sandbox_id}/events/{event_id}/diff",
-    summary="Show the full diff of a file edit",
-    response_class=Response,
-    responses=problems(404)
-    | {200: {"description": "A unified diff.", "content": {"text/x-diff": {"schema": {"type": "string"}}}}},
-)
-async def get_diff(sandbox: VisibleSandbox, event_id: str, session: DbSession) -> Response:
-    """The whole unified diff of an `agent.file_edited` event, whatever its size."""
-    return Response(await blobs.full_diff(session, sandbox, event_id), media_type="text/x-diff", headers=_RAW)
-
-
-@router.get(
-    "/{sandbox_id}/transcript",
-    summary="Download the agent's conversation",
-    response_class=Response,
-    responses=problems(404) | {200: {"description": "One JSON value a line.", "content": {"application/x-ndjson": {}}}},
-)
-async def get_transcript(sandbox: VisibleSandbox, session: DbSession) -> Response:
-    """The conversation as the agent's SDK writes it, saved on every turn."""
-    transcript = await transcripts.get(session, sandbox)
-    content = await asyncio.to_thread(transcripts.unpack, transcript.content)
-    headers = _RAW | {"Content-Disposition": f'attachment; filename="{sandbox.id}.jsonl"'}
-    return Response(content, media_type="application/x-ndjson", headers=headers)

@@ -7,8 +7,12 @@ from uuid import UUID
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, StringConstraints
 
 from omoi_os.api.paging import Page
+from omoi_os.api.text import Line, Text
+from omoi_os.projects.schemas import Usd
 from omoi_os.protocol.events import Event, EventSource
 from omoi_os.sandboxes.lifecycle import Purpose, SandboxState
+from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tickets.schemas import TicketIn, TicketType
 
 MAX_BATCH_EVENTS = 1000
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
@@ -116,6 +120,20 @@ class EventPage(Page):
     sandbox_id: str
 
 
+class HeartbeatSummary(BaseModel):
+    """The heartbeats that a trajectory leaves out."""
+
+    count: int
+    first: AwareDatetime | None
+    last: AwareDatetime | None
+
+
+class Trajectory(EventPage):
+    """A sandbox's events without its heartbeats."""
+
+    heartbeat_summary: HeartbeatSummary
+
+
 class SandboxOut(BaseModel):
     """A sandbox: one attempt at a task, or one place to verify it."""
 
@@ -133,6 +151,7 @@ class SandboxOut(BaseModel):
     last_heartbeat_at: AwareDatetime | None
     last_work_at: AwareDatetime | None
     last_seq: int
+    event_counts: dict[str, int] = Field(description="How many events of each type it has.")
     end_reason: str | None
     memory_bytes: int | None = Field(description="What it used when its provider was last asked.")
     cpu_seconds: float | None
@@ -142,6 +161,47 @@ class SandboxOut(BaseModel):
     tokens: int
     created_at: AwareDatetime
     ended_at: AwareDatetime | None
+    pruned_at: AwareDatetime | None = Field(description="When its events were removed for their age.")
+
+
+class SandboxIn(BaseModel):
+    """Work without a ticket: one prompt."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "example": {
+                "project_id": "01890a5d-ac96-774b-bcce-b302099a8057",
+                "prompt": "Explain how tests are run here.",
+            }
+        },
+    )
+
+    project_id: UUID
+    prompt: Annotated[Text, StringConstraints(min_length=1)]
+    model: Annotated[Line, StringConstraints(max_length=100)] | None = Field(None, description="The platform's own.")
+    budget_usd: Usd | None = Field(None, description="What it may spend on model calls.")
+
+    def ticket(self) -> TicketIn:
+        """The ticket that stands for it; its title is the prompt's first line."""
+        first = next((line for line in self.prompt.splitlines() if line.strip()), "")
+        title = "".join(character if character.isprintable() else " " for character in first).strip()[:100]
+        return TicketIn(
+            title=title or "Ad hoc work",
+            description=self.prompt,
+            project_id=self.project_id,
+            ticket_type=TicketType.CHORE,
+            budget_usd=self.budget_usd,
+        )
+
+
+class SandboxOrdered(BaseModel):
+    """An ad hoc task is queued. Its sandbox has an id once there is room for it."""
+
+    sandbox_id: str | None
+    task_id: UUID
+    ticket_id: UUID
+    status: TaskState
 
 
 class SandboxPage(Page):

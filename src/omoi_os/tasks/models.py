@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, func, text
+from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, func, text, true
 from sqlalchemy.orm import Mapped, mapped_column
 
 from omoi_os.db.base import Base
@@ -43,6 +43,8 @@ class Task(Base):
     model: Mapped[str | None]
     #: How long its worker stays for follow-up messages once the agent is done.
     linger_seconds: Mapped[int] = mapped_column(default=0, server_default="0")
+    #: Whether a result without a commit is none.
+    requires_commit: Mapped[bool] = mapped_column(default=True, server_default=true())
     #: Counts assignments; a sandbox with a lower number is superseded.
     fence: Mapped[int] = mapped_column(BigInteger)
     #: Which orchestrator is making the sandbox or checking the result, and until when that holds.

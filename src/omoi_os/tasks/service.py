@@ -1,6 +1,7 @@
 """What happens to tasks. Each function is one step in one transaction; the caller commits."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -10,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.errors import Conflict
 from omoi_os.forges.branches import branch_name, numbered
+from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.stream.models import Change
 from omoi_os.stream.outbox import publish
 from omoi_os.tasks import lifecycle, repository
@@ -19,6 +21,18 @@ from omoi_os.tickets.models import Ticket
 from omoi_os.tickets.status import derive
 
 MAX_BACKOFF = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a task is to be done, where that is not the usual way."""
+
+    #: None means the platform's own.
+    model: str | None = None
+    #: How long the worker stays for follow-up messages.
+    linger_seconds: int = 0
+    #: Whether an answer without a commit is a result.
+    answer_is_enough: bool = False
 
 
 async def create_task(
@@ -31,6 +45,7 @@ async def create_task(
     task_type: str,
     max_attempts: int,
     depends_on: Sequence[UUID] = (),
+    terms: Terms = Terms(),  # noqa: B008  frozen
 ) -> Task:
     """Queue one unit of work of a ticket; it is blocked while something it depends on is open."""
     task = Task(
@@ -43,6 +58,9 @@ async def create_task(
         priority_rank=PRIORITY_RANK[ticket.priority],
         status=TaskState.PENDING,
         branch_name=await _free_branch_name(session, ticket, title),
+        model=terms.model,
+        linger_seconds=terms.linger_seconds,
+        requires_commit=task_type == ExecutionMode.IMPLEMENTATION and not terms.answer_is_enough,
         attempt=1,
         max_attempts=max_attempts,
         fence=0,

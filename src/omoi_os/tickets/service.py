@@ -21,13 +21,21 @@ from omoi_os.tasks import service as tasks
 from omoi_os.tasks.lifecycle import OPEN, TaskState
 from omoi_os.tasks.models import PRIORITY_RANK, Task
 from omoi_os.tasks.schemas import TaskIn
+from omoi_os.tasks.service import Terms
 from omoi_os.tickets import repository
 from omoi_os.tickets.models import Ticket, TicketDependency, TicketStatus
 from omoi_os.tickets.schemas import TicketIn
 
 
 async def create_ticket(
-    session: AsyncSession, bus: Bus, user: User, wanted: TicketIn, *, max_attempts: int, now: datetime
+    session: AsyncSession,
+    bus: Bus,
+    user: User,
+    wanted: TicketIn,
+    *,
+    max_attempts: int,
+    now: datetime,
+    terms: Terms = Terms(),  # noqa: B008  frozen
 ) -> Ticket:
     """Make a ticket and, as it is a quick one, its task."""
     # Held, because two tickets of one title at the same moment must not choose the same branch.
@@ -63,6 +71,7 @@ async def create_ticket(
         task_type=ExecutionMode.IMPLEMENTATION,
         max_attempts=max_attempts,
         depends_on=await repository.hold_tasks(session, upstream),
+        terms=terms,
     )
     return ticket
 

@@ -1,4 +1,4 @@
-"""The outbox of the stream, counts of events, messages that wait, and tasks that linger."""
+"""The outbox, counts of events, messages that wait, ad hoc tasks, and what retention has removed."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -36,13 +36,28 @@ def upgrade() -> None:
         " WHERE sandbox_id = sandboxes.id AND event_type = 'agent.heartbeat')"
     )
     op.create_index(
-        "ix_sandbox_messages_waiting", "sandbox_messages", ["sandbox_id", "id"], postgresql_where="acked_at IS NULL"
+        "ix_sandbox_messages_waiting",
+        "sandbox_messages",
+        ["sandbox_id", "id"],
+        postgresql_where=sa.text("acked_at IS NULL"),
     )
     op.add_column("tasks", sa.Column("model", sa.Text(), nullable=True))
     op.add_column("tasks", sa.Column("linger_seconds", sa.Integer(), server_default="0", nullable=False))
+    op.add_column("tasks", sa.Column("requires_commit", sa.Boolean(), server_default=sa.true(), nullable=False))
+    op.execute("UPDATE tasks SET requires_commit = task_type = 'implementation'")
+    op.add_column("sandboxes", sa.Column("pruned_at", sa.DateTime(timezone=True), nullable=True))
+    op.create_index(
+        "ix_sandboxes_unpruned",
+        "sandboxes",
+        ["project_id", "ended_at"],
+        postgresql_where=sa.text("pruned_at IS NULL AND ended_at IS NOT NULL"),
+    )
 
 
 def downgrade() -> None:
+    op.drop_index("ix_sandboxes_unpruned", "sandboxes")
+    op.drop_column("sandboxes", "pruned_at")
+    op.drop_column("tasks", "requires_commit")
     op.drop_column("tasks", "linger_seconds")
     op.drop_column("tasks", "model")
     op.drop_index("ix_sandbox_messages_waiting", "sandbox_messages")

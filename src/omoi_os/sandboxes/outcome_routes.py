@@ -1,0 +1,167 @@
+"""What came out of a sandbox, for people: its events, trajectory, log, diffs and transcript."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from omoi_os.api import paging
+from omoi_os.api.bodies import StrictRoute
+from omoi_os.api.deps import DbSession
+from omoi_os.api.errors import problems
+from omoi_os.protocol.events import EventType
+from omoi_os.sandboxes import blobs, diffs, logs, repository, transcripts
+from omoi_os.sandboxes.deps import VisibleSandbox
+from omoi_os.sandboxes.models import SandboxEvent
+from omoi_os.sandboxes.schemas import EventOut, EventPage, EventTypeName, HeartbeatSummary, Trajectory
+
+MAX_EVENTS = 500
+MAX_LOG_EVENTS = 100_000
+#: What agents wrote is shown as what it says it is, never guessed to be a page.
+_RAW = {"X-Content-Type-Options": "nosniff"}
+
+router = APIRouter(
+    prefix="/sandboxes/{sandbox_id}",
+    tags=["sandboxes"],
+    route_class=StrictRoute,
+    responses=problems(401, 403, 404, 422, 503),
+)
+
+Order = Annotated[Literal["asc", "desc"], Query(description="By number; newest first by default.")]
+Limit = Annotated[int, Query(ge=1, le=MAX_EVENTS, description="How many items at most.")]
+
+
+def _text(media_type: str, description: str) -> dict[int | str, dict[str, object]]:
+    return {200: {"description": description, "content": {media_type: {"schema": {"type": "string"}}}}}
+
+
+def _page(rows: Sequence[SandboxEvent], limit: int, kind: str) -> tuple[list[EventOut], str | None]:
+    found, next_cursor = paging.cut(rows, limit, lambda row: paging.encode(kind, row.seq))
+    return [EventOut.model_validate(row) for row in found], next_cursor
+
+
+@router.get("/events", summary="List a sandbox's events")
+async def list_events(
+    sandbox: VisibleSandbox,
+    session: DbSession,
+    event_type: Annotated[EventTypeName | None, Query()] = None,
+    order: Order = "desc",
+    limit: Limit = 50,
+    cursor: paging.Cursor = None,
+) -> EventPage:
+    """Everything that was reported, in order, numbered without gaps from 1."""
+    kind = f"events-{order}"
+    rows = await repository.list_events(
+        session,
+        sandbox.id,
+        event_type=event_type,
+        order=order,
+        limit=limit + 1,
+        cursor_seq=paging.decode(kind, cursor, paging.number)[0] if cursor else None,
+    )
+    items, next_cursor = _page(rows, limit, kind)
+    total = sum(sandbox.event_counts.values()) if event_type is None else sandbox.event_counts.get(event_type, 0)
+    return EventPage(items=items, next_cursor=next_cursor, total_count=total, sandbox_id=sandbox.id)
+
+
+@router.get("/trajectory", summary="List what happened, without heartbeats")
+async def get_trajectory(
+    sandbox: VisibleSandbox,
+    session: DbSession,
+    order: Order = "desc",
+    limit: Limit = 50,
+    cursor: paging.Cursor = None,
+) -> Trajectory:
+    """The events without the heartbeats, which are counted instead."""
+    kind = f"trajectory-{order}"
+    rows = await repository.list_events(
+        session,
+        sandbox.id,
+        without=EventType.AGENT_HEARTBEAT,
+        order=order,
+        limit=limit + 1,
+        cursor_seq=paging.decode(kind, cursor, paging.number)[0] if cursor else None,
+    )
+    items, next_cursor = _page(rows, limit, kind)
+    beats = sandbox.event_counts.get(EventType.AGENT_HEARTBEAT, 0)
+    return Trajectory(
+        items=items,
+        next_cursor=next_cursor,
+        total_count=sum(sandbox.event_counts.values()) - beats,
+        sandbox_id=sandbox.id,
+        heartbeat_summary=HeartbeatSummary(
+            count=beats, first=sandbox.first_heartbeat_at, last=sandbox.last_heartbeat_at
+        ),
+    )
+
+
+@router.get(
+    "/logs",
+    summary="Read a sandbox's log",
+    response_class=Response,
+    responses=_text("text/plain", "One event after the other; lines that belong to the one above are set in."),
+)
+async def get_logs(
+    sandbox: VisibleSandbox,
+    request: Request,
+    tail: Annotated[int, Query(ge=1, le=MAX_LOG_EVENTS, description="How many of the newest events.")] = 1000,
+) -> Response:
+    """The newest events as text. Whatever a terminal would act on is written out."""
+    lines = logs.lines(
+        request.app.state.sessions, sandbox.id, after=max(0, sandbox.last_seq - tail), until=sandbox.last_seq
+    )
+    return StreamingResponse(lines, media_type="text/plain", headers=_RAW)
+
+
+@router.get(
+    "/diff",
+    summary="Show everything that a sandbox changed",
+    response_class=Response,
+    responses=_text("text/x-diff", "A unified diff."),
+)
+async def get_session_diff(sandbox: VisibleSandbox, session: DbSession, request: Request) -> Response:
+    """What the session changed in all. While it goes on: its edits so far, one after the other."""
+    whole = await diffs.whole_session(session, sandbox)
+    if whole is not None:
+        return Response(whole, media_type="text/x-diff", headers=_RAW)
+    edits = diffs.edits(request.app.state.sessions, sandbox)
+    return StreamingResponse(edits, media_type="text/x-diff", headers=_RAW)
+
+
+@router.get(
+    "/events/{event_id}/diff",
+    summary="Show the full diff of a file edit",
+    response_class=Response,
+    responses=_text("text/x-diff", "A unified diff."),
+)
+async def get_diff(sandbox: VisibleSandbox, event_id: str, session: DbSession) -> Response:
+    """The whole unified diff of an `agent.file_edited` event, whatever its size."""
+    return Response(await diffs.of_edit(session, sandbox, event_id), media_type="text/x-diff", headers=_RAW)
+
+
+@router.get(
+    "/blobs/{sha256}",
+    summary="Fetch a large value whole",
+    response_class=Response,
+    responses=_text("application/octet-stream", "The value that an event's `…_blob` field names."),
+)
+async def get_blob(sandbox: VisibleSandbox, sha256: str, session: DbSession) -> Response:
+    """A value that was too large for its event."""
+    content = await blobs.get(session, sandbox, sha256)
+    return Response(content, media_type="application/octet-stream", headers=_RAW)
+
+
+@router.get(
+    "/transcript",
+    summary="Download the agent's conversation",
+    response_class=Response,
+    responses={200: {"description": "One JSON value a line.", "content": {"application/x-ndjson": {}}}},
+)
+async def get_transcript(sandbox: VisibleSandbox, session: DbSession) -> Response:
+    """The conversation as the agent's SDK writes it, saved on every turn."""
+    transcript = await transcripts.get(session, sandbox)
+    content = await asyncio.to_thread(transcripts.unpack, transcript.content)
+    headers = _RAW | {"Content-Disposition": f'attachment; filename="{sandbox.id}.jsonl"'}
+    return Response(content, media_type="application/x-ndjson", headers=headers)
