@@ -3,7 +3,8 @@
 import asyncio
 import hashlib
 import json
-from uuid import uuid4
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -12,7 +13,10 @@ from sqlalchemy import select
 
 from omoi_os.sandboxes import blobs
 from omoi_os.sandboxes.models import SandboxBlob
-from tests.api.conftest import MODEL_KEY, Worker, end_sandbox, working
+from omoi_os.tasks import repository as tasks_repository
+from omoi_os.tasks import service as tasks
+from tests.api.conftest import MODEL_KEY, Worker, calling, end_sandbox, working
+from tests.builders import a_work_sandbox
 
 FIELDS = [
     "id",
@@ -306,3 +310,43 @@ async def test_the_newest_transcript_is_kept_and_downloaded(ada: httpx.AsyncClie
     assert worker.id in shown.headers["content-disposition"]
     for query in ("", "?session_id=", "?session_id=../x", "?session_id=%00"):
         assert (await worker.client.put(worker.path(f"/transcript{query}"), content=b"x")).status_code == 422
+
+
+async def test_a_transcript_grows_by_what_each_turn_adds(ada: httpx.AsyncClient, worker: Worker) -> None:
+    first, second = '{"n": 1}\n', f'{{"n": 2, "key": "{MODEL_KEY}"}}\n'
+
+    async def put(offset: int, lines: str, session_id: str = "s-1") -> httpx.Response:
+        path = worker.path(f"/transcript?session_id={session_id}&offset={offset}")
+        return await worker.client.put(path, content=lines)
+
+    assert (await put(9, second)).status_code == 409
+    assert (await put(0, first)).json()["size_bytes"] == 9
+    assert (await put(9, second)).json()["size_bytes"] == 9 + len(second)
+    for offset, session_id in ((9, "s-1"), (5, "s-1"), (9 + len(second), "s-2")):
+        assert (await put(offset, first, session_id)).status_code == 409
+
+    shown = (await ada.get(worker.path("/transcript"))).text
+    assert shown.startswith(first)
+    assert MODEL_KEY not in shown
+    assert shown.count("\n") == 2
+
+
+async def test_the_next_attempt_reads_the_conversation_of_the_one_before(
+    app: FastAPI, ada: httpx.AsyncClient, worker: Worker
+) -> None:
+    await worker.client.put(worker.path("/transcript?session_id=s-1"), content='{"n": 1}\n')
+    assert (await worker.client.get(worker.path("/session"))).headers["x-session-id"] == "s-1"
+    await end_sandbox(app, worker.id)
+    async with app.state.sessions.begin() as session:
+        task = await tasks_repository.lock(session, UUID(worker.task_id))
+        now = datetime.now(UTC)
+        await tasks.give_back(session, app.state.bus, task, reason="again", backoff=timedelta(0), now=now)
+        sandbox, token = await a_work_sandbox(session, app.state.bus, task, now=now)
+    async with calling(app, token) as next_one, working(app, ada) as stranger:
+        resumed = await next_one.get(f"/sandboxes/{sandbox.id}/session")
+        foreign = await stranger.client.get(f"/sandboxes/{sandbox.id}/session")
+        fresh = await stranger.client.get(stranger.path("/session"))
+        people = await ada.get(f"/sandboxes/{sandbox.id}/session")
+
+    assert (resumed.headers["x-session-id"], resumed.text) == ("s-1", '{"n": 1}\n')
+    assert (foreign.status_code, fresh.status_code, people.status_code) == (404, 404, 403)

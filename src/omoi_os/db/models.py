@@ -10,6 +10,7 @@ from omoi_os.sandboxes.models import (
     SandboxEvent,
     SandboxMessage,
     Transcript,
+    TranscriptPart,
     WarmSandbox,
 )
 from omoi_os.stream.models import Outbox
@@ -32,6 +33,7 @@ __all__ = [
     "Ticket",
     "TicketDependency",
     "Transcript",
+    "TranscriptPart",
     "User",
     "WarmSandbox",
 ]

@@ -22,6 +22,7 @@ _ALLOWED = (
     ("POST", re.compile(r"events/batch")),
     ("PUT", re.compile(r"blobs/[0-9a-f]{64}")),
     ("PUT", re.compile(r"transcript")),
+    ("GET", re.compile(r"session")),
     ("GET", re.compile(r"messages")),
     ("POST", re.compile(r"messages/ack")),
     ("GET", re.compile(r"task")),
@@ -31,7 +32,7 @@ _REQUEST_HEADERS = (
     *("Authorization", "Accept", "Content-Type", "Content-Length", "Content-Encoding"),
     *("Idempotency-Key", "X-Session-Id"),
 )
-_RESPONSE_HEADERS = ("Content-Type", "Content-Length", "Retry-After", "WWW-Authenticate")
+_RESPONSE_HEADERS = ("Content-Type", "Content-Length", "Retry-After", "WWW-Authenticate", "X-Session-Id")
 
 
 def make_session() -> ClientSession:

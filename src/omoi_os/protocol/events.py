@@ -9,7 +9,7 @@ from typing import Any
 
 
 class EventType(StrEnum):
-    """The names of contract section 5 that this platform produces."""
+    """Every type that this platform knows; `protocol/payloads.py` says what each carries."""
 
     AGENT_STARTED = "agent.started"
     AGENT_SYSTEM_MESSAGE = "agent.system_message"
@@ -23,6 +23,9 @@ class EventType(StrEnum):
     AGENT_SUBAGENT_INVOKED = "agent.subagent_invoked"
     AGENT_SUBAGENT_COMPLETED = "agent.subagent_completed"
     AGENT_SKILL_INVOKED = "agent.skill_invoked"
+    AGENT_MESSAGE_INJECTED = "agent.message_injected"
+    AGENT_WAITING = "agent.waiting"
+    AGENT_INTERRUPTED = "agent.interrupted"
     AGENT_HEARTBEAT = "agent.heartbeat"
     AGENT_RATE_LIMITED = "agent.rate_limited"
     AGENT_STREAM_ERROR = "agent.stream_error"
@@ -30,6 +33,16 @@ class EventType(StrEnum):
     AGENT_COMPLETED = "agent.completed"
     AGENT_FAILED = "agent.failed"
     AGENT_SHUTDOWN = "agent.shutdown"
+    ITERATION_STARTED = "iteration.started"
+    ITERATION_COMPLETED = "iteration.completed"
+    ITERATION_FAILED = "iteration.failed"
+    ITERATION_VALIDATION = "iteration.validation"
+    SPEC_PHASE_STARTED = "spec.phase_started"
+    SPEC_PHASE_COMPLETED = "spec.phase_completed"
+    SPEC_PHASE_RETRY = "spec.phase_retry"
+    SPEC_PHASE_FAILED = "spec.phase_failed"
+    SPEC_EXECUTION_COMPLETED = "spec.execution_completed"
+    SPEC_EXECUTION_FAILED = "spec.execution_failed"
     SANDBOX_CREATED = "sandbox.created"
     SANDBOX_STARTED = "sandbox.started"
     SANDBOX_TERMINATED = "sandbox.terminated"

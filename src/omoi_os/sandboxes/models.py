@@ -135,16 +135,31 @@ class SandboxMessage(Base):
 
 
 class Transcript(Base):
-    """The agent's conversation as its SDK writes it, compressed; a later attempt can resume it."""
+    """The agent's conversation as its SDK writes it, in parts; a later attempt can resume it."""
 
     __tablename__ = "claude_session_transcripts"
 
     sandbox_id: Mapped[str] = mapped_column(ForeignKey("sandboxes.id"), primary_key=True)
     task_id: Mapped[UUID] = mapped_column(ForeignKey("tasks.id"), index=True)
     session_id: Mapped[str]
-    content: Mapped[bytes]
+    #: How much of the worker's file is kept, as the worker counts.
+    received_bytes: Mapped[int] = mapped_column(BigInteger)
+    #: How much that is without secrets.
     size_bytes: Mapped[int] = mapped_column(BigInteger)
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class TranscriptPart(Base):
+    """What one turn added to a conversation, compressed."""
+
+    __tablename__ = "claude_session_transcript_parts"
+
+    sandbox_id: Mapped[str] = mapped_column(
+        ForeignKey("claude_session_transcripts.sandbox_id", ondelete="CASCADE"), primary_key=True
+    )
+    #: Where it begins in the worker's file.
+    start: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    content: Mapped[bytes]
 
 
 class WarmSandbox(Base):

@@ -161,7 +161,6 @@ async def get_blob(sandbox: VisibleSandbox, sha256: str, session: DbSession) -> 
 )
 async def get_transcript(sandbox: VisibleSandbox, session: DbSession) -> Response:
     """The conversation as the agent's SDK writes it, saved on every turn."""
-    transcript = await transcripts.get(session, sandbox)
-    content = await asyncio.to_thread(transcripts.unpack, transcript.content)
+    content = await asyncio.to_thread(transcripts.unpack, await transcripts.get(session, sandbox))
     headers = _RAW | {"Content-Disposition": f'attachment; filename="{sandbox.id}.jsonl"'}
     return Response(content, media_type="application/x-ndjson", headers=headers)

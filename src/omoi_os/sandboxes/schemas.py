@@ -227,4 +227,4 @@ class TranscriptStored(BaseModel):
     """The agent's conversation is stored."""
 
     session_id: str
-    size_bytes: int
+    size_bytes: int = Field(description="How much of the worker's file is kept; the next part begins here.")

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.api.bodies import StrictRoute
@@ -89,8 +89,25 @@ async def put_transcript(
     session: DbSession,
     masker: AppMasker,
     now: Now,
+    offset: Annotated[int, Query(ge=0, lt=2**63, description="Where these lines begin in the worker's file.")] = 0,
 ) -> TranscriptStored:
-    """Save the conversation as it is now; the state saved before is replaced."""
-    packed, size = await asyncio.to_thread(transcripts.pack, await _body(request, session), masker)
-    await transcripts.store(session, sandbox, session_id=session_id, packed=packed, size=size, now=now)
-    return TranscriptStored(session_id=session_id, size_bytes=size)
+    """Save the conversation: whole lines, from the beginning or what came since the last time.
+
+    What begins at 0 replaces what was there. Where a part is missing, 409 says so, and everything is sent again.
+    """
+    part = await asyncio.to_thread(transcripts.pack, await _body(request, session), masker, start=offset)
+    kept = await transcripts.store(session, sandbox, part, session_id=session_id, now=now)
+    return TranscriptStored(session_id=session_id, size_bytes=kept)
+
+
+@router.get(
+    "/session",
+    summary="Fetch the conversation to go on with",
+    response_class=Response,
+    responses={200: {"description": "One JSON value a line.", "content": {"application/x-ndjson": {}}}},
+)
+async def get_session(sandbox: CallingSandbox, session: DbSession) -> Response:
+    """The conversation of this sandbox's task so far, for its worker; `X-Session-Id` names it."""
+    session_id, parts = await transcripts.to_resume(session, sandbox)
+    content = await asyncio.to_thread(transcripts.unpack, parts)
+    return Response(content, media_type="application/x-ndjson", headers={"X-Session-Id": session_id})

@@ -1,4 +1,4 @@
-"""The outbox, counts of events, messages that wait, ad hoc tasks, and what retention has removed."""
+"""The outbox, counts of events, messages that wait, ad hoc tasks, transcripts in parts, and retention."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -45,6 +45,26 @@ def upgrade() -> None:
     op.add_column("tasks", sa.Column("linger_seconds", sa.Integer(), server_default="0", nullable=False))
     op.add_column("tasks", sa.Column("requires_commit", sa.Boolean(), server_default=sa.true(), nullable=False))
     op.execute("UPDATE tasks SET requires_commit = task_type = 'implementation'")
+    op.create_table(
+        "claude_session_transcript_parts",
+        sa.Column("sandbox_id", sa.Text(), nullable=False),
+        sa.Column("start", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("content", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["sandbox_id"],
+            ["claude_session_transcripts.sandbox_id"],
+            name=op.f("fk_claude_session_transcript_parts_sandbox_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("sandbox_id", "start", name=op.f("pk_claude_session_transcript_parts")),
+    )
+    op.execute(
+        "INSERT INTO claude_session_transcript_parts SELECT sandbox_id, 0, content FROM claude_session_transcripts"
+    )
+    op.drop_column("claude_session_transcripts", "content")
+    op.add_column("claude_session_transcripts", sa.Column("received_bytes", sa.BigInteger(), nullable=True))
+    op.execute("UPDATE claude_session_transcripts SET received_bytes = size_bytes")
+    op.alter_column("claude_session_transcripts", "received_bytes", nullable=False)
     op.add_column("sandboxes", sa.Column("pruned_at", sa.DateTime(timezone=True), nullable=True))
     op.create_index(
         "ix_sandboxes_unpruned",
@@ -55,6 +75,12 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    op.drop_table("claude_session_transcript_parts")
+    op.drop_column("claude_session_transcripts", "received_bytes")
+    op.add_column(
+        "claude_session_transcripts", sa.Column("content", sa.LargeBinary(), server_default="", nullable=False)
+    )
+    op.alter_column("claude_session_transcripts", "content", server_default=None)
     op.drop_index("ix_sandboxes_unpruned", "sandboxes")
     op.drop_column("sandboxes", "pruned_at")
     op.drop_column("tasks", "requires_commit")
