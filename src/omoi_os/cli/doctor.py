@@ -1,7 +1,6 @@
 """`omoi doctor`: says of each part whether it works, and if not what to do; with `--provider`, tries one out."""
 
 import asyncio
-import inspect
 import sys
 from collections.abc import Sequence
 from datetime import timedelta
@@ -13,7 +12,7 @@ from omoi_os.config import Settings, load_settings
 from omoi_os.providers.base import SandboxProvider
 from omoi_os.providers.conformance import CHECKS, Bench, Check, Outcome, Pace, Report, Result
 from omoi_os.providers.conformance import run as run_checks
-from omoi_os.providers.registry import make_provider
+from omoi_os.providers.registry import close_provider, make_provider
 
 #: A provider may be on the other side of the world.
 PACE = Pace(patience=timedelta(minutes=3), notice=timedelta(minutes=1))
@@ -55,7 +54,7 @@ async def try_out(settings: Settings, checks: Sequence[Check], *, out: TextIO) -
     async with Bench(factory, pace=PACE) as bench:
         report = await run_checks(bench, checks, on_result=show)
     for provider in made:
-        await _close(provider)
+        await close_provider(provider)
     return report
 
 
@@ -63,14 +62,6 @@ def summary(report: Report) -> str:
     """One line with the numbers."""
     passed, gaps, failed = (len(report.of(outcome)) for outcome in (Outcome.PASSED, Outcome.GAP, Outcome.FAILED))
     return f"{len(report.results)} behaviours: {passed} as they must be, {gaps} known gaps, {failed} FAILED.\n"
-
-
-async def _close(provider: SandboxProvider) -> None:
-    """Let go of the connections of a provider that holds some."""
-    close = getattr(provider, "close", None)
-    closing = close() if close is not None else None
-    if inspect.isawaitable(closing):
-        await closing
 
 
 def _verdict(findings: Sequence[Finding], failed: Sequence[str]) -> str:

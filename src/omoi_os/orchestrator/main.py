@@ -55,6 +55,7 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
     """Connect everything an orchestrator works with."""
     database_url = settings.database_url or embedded_url(settings.data_dir)
     engine = make_engine(database_url)
+    providers = Providers(settings)
     try:
         sessions = make_sessions(engine)
         async with sessions() as session:
@@ -64,12 +65,13 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
                 settings=settings,
                 sessions=sessions,
                 bus=PostgresBus(database_url),
-                providers=Providers(settings),
+                providers=providers,
                 masker=Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token]),
                 owner=owner,
                 installation=installation,
             )
     finally:
+        await providers.close()
         await engine.dispose()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import Iterable, Iterator
 
@@ -9,7 +10,9 @@ from omoi_os.config import Settings
 from omoi_os.errors import ConfigError, ProviderUnavailable, SetupError
 from omoi_os.projects.models import Project
 from omoi_os.providers.base import SandboxProvider
-from omoi_os.providers.registry import make_provider
+from omoi_os.providers.registry import close_provider, make_provider
+
+log = logging.getLogger(__name__)
 
 #: How long a provider that could not be made is left alone.
 RETRY_SECONDS = 30.0
@@ -47,6 +50,14 @@ class Providers:
     def add(self, provider: SandboxProvider) -> None:
         """Use this one under its name."""
         self._made[provider.name] = provider
+
+    async def close(self) -> None:
+        """Let go of the connections of all of them, each on its own; none is used after that."""
+        made, self._made = self._made, {}
+        ends = await asyncio.gather(*map(close_provider, made.values()), return_exceptions=True)
+        for name, end in zip(made, ends, strict=True):
+            if isinstance(end, BaseException):
+                log.warning("the connections of provider %s were not closed in order", name, exc_info=end)
 
     @property
     def default(self) -> SandboxProvider:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import NewType, Protocol
+from typing import NewType, Protocol, runtime_checkable
 
 #: A sandbox's name at its provider: the id of its spec. It is stored in a row and outlives this process.
 SandboxRef = NewType("SandboxRef", str)
@@ -145,3 +145,11 @@ class SandboxProvider(Protocol):
 
     async def destroy(self, ref: SandboxRef) -> None:
         """End it and remove every trace. Destroying what is already gone succeeds."""
+
+
+@runtime_checkable
+class Connected(Protocol):
+    """What a provider that holds connections is as well."""
+
+    async def close(self) -> None:
+        """Let go of them. The sandboxes stay; a new provider finds them."""

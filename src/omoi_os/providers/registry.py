@@ -5,7 +5,7 @@ from typing import Protocol, cast
 
 from omoi_os.config import Settings
 from omoi_os.errors import ConfigError
-from omoi_os.providers.base import SandboxProvider
+from omoi_os.providers.base import Connected, SandboxProvider
 
 #: Each module has `make(settings) -> SandboxProvider`; it is loaded when it is first asked for, as some need packages
 #: that not every installation has.
@@ -30,3 +30,9 @@ def make_provider(settings: Settings, name: str | None = None) -> SandboxProvide
         raise ConfigError(f"there is no provider {wanted!r}; known are {', '.join(PROVIDERS)}")
     factory = cast("_Factory", importlib.import_module(PROVIDERS[wanted]))
     return factory.make(settings)
+
+
+async def close_provider(provider: SandboxProvider) -> None:
+    """Let go of a provider's connections, if it holds any; it is not used after that."""
+    if isinstance(provider, Connected):
+        await provider.close()

@@ -55,12 +55,14 @@ def owner() -> str:
 
 
 @pytest.fixture
-def make_provider(host: str, image: str) -> Iterator[MakeProvider]:
+async def make_provider(host: str, image: str) -> AsyncIterator[MakeProvider]:
     """Providers that know nothing of each other; each stands for a process of ours."""
-    with contextlib.ExitStack() as stack:
+    async with contextlib.AsyncExitStack() as stack:
 
         def make() -> DockerProvider:
-            return stack.enter_context(contextlib.closing(DockerProvider(image=image, site="here", host=host)))
+            made = DockerProvider(image=image, site="here", host=host)
+            stack.push_async_callback(made.close)
+            return made
 
         yield make
 

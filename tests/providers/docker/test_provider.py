@@ -70,7 +70,7 @@ async def test_a_missing_engine_is_told_with_the_remedy(make_spec: MakeSpec) -> 
         await provider.create(make_spec())
     with pytest.raises(SetupError, match="start it"):
         provider.check()
-    provider.close()
+    await provider.close()
 
 
 async def test_a_missing_image_is_told_with_the_remedy(host: str, make_spec: MakeSpec, owner: str) -> None:
@@ -81,7 +81,7 @@ async def test_a_missing_image_is_told_with_the_remedy(host: str, make_spec: Mak
     with pytest.raises(SetupError, match="make image"):
         provider.check()
     assert [ref async for ref in provider.list(owner=owner)] == []
-    provider.close()
+    await provider.close()
 
 
 async def test_the_container_has_the_walls_and_limits_that_were_asked_for(

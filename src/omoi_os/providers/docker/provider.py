@@ -53,7 +53,7 @@ class DockerProvider:
         except ProviderError as error:
             raise SetupError(str(error)) from None
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Let go of the engine; the sandboxes stay."""
         self._engine.close()
 
