@@ -114,6 +114,16 @@ class Settings(BaseModel):
     """Where Daytona's API is."""
     daytona_target: str | None = _setting(None, env="DAYTONA_TARGET", yaml="daytona.target")
     """The region in which Daytona makes sandboxes."""
+    daytona_user: str | None = _setting(None, env="OMOI_DAYTONA_USER", yaml="daytona.user")
+    """The user that everything runs as in Daytona's sandboxes; by default that of the snapshot or image."""
+    daytona_python: str | None = _setting(None, env="OMOI_DAYTONA_PYTHON", yaml="daytona.python", pattern="^/")
+    """The interpreter with the agent's SDK in Daytona's sandboxes; by default where `make image` puts it."""
+    daytona_source: str | None = _setting(None, env="OMOI_DAYTONA_SOURCE", yaml="daytona.source", pattern="^/")
+    """The folder of the package `omoi_os` in Daytona's sandboxes; by default where `make image` puts it."""
+    daytona_open_network: bool = _setting(False, env="OMOI_DAYTONA_OPEN_NETWORK", yaml="daytona.open_network")
+    """Whether Daytona's sandboxes may reach all of the network and not only the gateway."""
+    package_index: str | None = _setting(None, env="OMOI_PACKAGE_INDEX", yaml="sandbox.package_index")
+    """Where the worker's packages come from if a snapshot or image has them not; by default pip's own index."""
     callback_url: str | None = _setting(None, env="CALLBACK_URL")
     """Where remote sandboxes reach the gateway, as https://…; it leads to the gateway's host and port."""
     gateway_host: str = _setting("127.0.0.1", env="OMOI_GATEWAY_HOST", yaml="gateway.host")

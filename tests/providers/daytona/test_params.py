@@ -66,6 +66,14 @@ def test_the_package_index_can_be_reached_where_our_program_must_be_installed(ma
     assert params.domain_allow_list == "omoi.example.org,pypi.org,files.pythonhosted.org"
 
 
+def test_a_package_index_that_is_named_can_always_be_reached(make_spec: MakeSpec) -> None:
+    source = Source(gateway="https://omoi.example.org", package_index="http://10.1.2.3:8080/simple/")
+
+    params = create_params(make_spec(), source, creation="c")
+
+    assert (params.domain_allow_list, params.network_allow_list) == ("omoi.example.org", "10.1.2.3/32")
+
+
 def test_the_network_is_left_alone_where_it_is_asked_for_or_cannot_be_named(make_spec: MakeSpec) -> None:
     for gateway in (None, "http://127.0.0.1:18001"):
         params = create_params(make_spec(), Source(gateway=gateway), creation="c")

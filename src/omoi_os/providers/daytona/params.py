@@ -52,7 +52,8 @@ class Source:
     user: str | None = None
     #: The only address that sandboxes may reach; None leaves the network open.
     gateway: str | None = None
-    #: Where our program's packages come from if they are not inside; None for pip's own default.
+    #: Where our program's packages come from if they are not inside; None for pip's own default, which is in reach
+    #: only of sandboxes that have neither a snapshot nor an image.
     package_index: str | None = None
 
     @property
@@ -112,15 +113,15 @@ def _network(source: Source) -> dict[str, str]:
     """The firewall's setting: the gateway is the only way out, and the package index where it is needed."""
     if source.gateway is None or is_loopback(source.gateway):
         return {}
+    hosts = [urlsplit(url).hostname for url in (source.gateway, source.package_index or "")]
+    if not source.snapshot and not source.image and not source.package_index:
+        hosts += ["pypi.org", "files.pythonhosted.org"]
     names, ranges = [], []
-    host = urlsplit(source.gateway).hostname or ""
-    try:
-        address = ipaddress.ip_address(host)
-        ranges.append(f"{address}/{address.max_prefixlen}")
-    except ValueError:
-        names.append(host)
-    if not source.snapshot and not source.image:
-        index = urlsplit(source.package_index or "").hostname
-        names += [index] if index else ["pypi.org", "files.pythonhosted.org"]
+    for host in filter(None, hosts):
+        try:
+            address = ipaddress.ip_address(host)
+            ranges.append(f"{address}/{address.max_prefixlen}")
+        except ValueError:
+            names.append(host)
     lists = {"domain_allow_list": ",".join(names), "network_allow_list": ",".join(ranges)}
     return {name: value for name, value in lists.items() if value}

@@ -13,6 +13,7 @@ from omoi_os.errors import ProviderError
 from omoi_os.providers.base import ExecResult, Runtime, SandboxRef, SandboxReport, SandboxSpec
 from omoi_os.providers.daytona import callback, creation, endings, files, inside, lookup, transfer
 from omoi_os.providers.daytona.faults import called, translated
+from omoi_os.providers.daytona.gaps import SMALLEST, gaps_of, limits_warning
 from omoi_os.providers.daytona.params import LABEL_ID, LABEL_OWNER, Account, Source, create_params
 from omoi_os.providers.image import IMAGE_RUNTIME
 
@@ -24,6 +25,7 @@ class DaytonaProvider:
 
     name = "daytona"
     has_door = False
+    smallest = SMALLEST
 
     def __init__(
         self,
@@ -39,11 +41,12 @@ class DaytonaProvider:
         gateway = callback.check_callback(callback_url, api_url=account.api_url)
         self.site = f"{account.api_url.rstrip('/')} {account.target or 'default'}"
         self.runtime = runtime
-        self.limits_warning: str | None = _limits_warning(source)
         self._config = DaytonaConfig(
             api_key=account.api_key, api_url=account.api_url, target=account.target, otel_enabled=False
         )
         self._source = source if open_network else replace(source, gateway=gateway)
+        self.limits_warning: str | None = limits_warning(self._source)
+        self.gaps = gaps_of(self._source)
         self._start_seconds = start_seconds
         self._connected: AsyncDaytona | None = None
 
@@ -131,14 +134,3 @@ class DaytonaProvider:
         if self._connected is None:
             self._connected = AsyncDaytona(self._config)
         return self._connected
-
-
-def _limits_warning(source: Source) -> str:
-    if source.is_built:
-        return (
-            "Daytona does not limit the number of processes (pids) in a sandbox, and rounds its limits up to whole GiB."
-        )
-    return (
-        f"Memory, CPU and disk of a sandbox are those of the Daytona snapshot {source.snapshot or 'by default'}, "
-        "not the configured ones, and its processes (pids) are not limited."
-    )
