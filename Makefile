@@ -2,8 +2,8 @@
 .PHONY: help setup demo run test providers storm check bench image
 
 BIN := .venv/bin
-# Docker and Daytona take minutes and an engine: `make providers`.
-LOCAL := --ignore=tests/providers/docker --ignore=tests/providers/daytona
+# Docker's tests are apart: the first time they install an engine and make an image, which takes minutes and the network.
+DOCKER := tests/providers/docker
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,10 +18,10 @@ run: setup ## Start the platform on port 18000 and keep it running until Ctrl-C
 	@$(BIN)/omoi serve
 
 test: setup ## Run the tests
-	$(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile $(LOCAL)
+	$(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile --ignore=$(DOCKER)
 
-providers: setup ## Run the tests of the docker and daytona providers, against a real engine and a server of ours
-	$(BIN)/pytest tests/providers/docker tests/providers/daytona
+providers: setup ## Run the tests of the docker provider, against a real engine; as root
+	$(BIN)/pytest $(DOCKER)
 
 storm: setup ## Run 200 tasks, 20 at a time, while the orchestrator is killed every few seconds
 	STORM_TASKS=200 STORM_AT_ONCE=20 STORM_SECONDS=3600 $(BIN)/pytest tests/faults/test_storm.py
@@ -31,7 +31,7 @@ check: setup ## Lint, format, types, imports, and the sandbox's profile with no 
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	PYTHONPATH=tools $(BIN)/pytest tests/providers -q -p no_skips $(LOCAL)
+	PYTHONPATH=tools $(BIN)/pytest tests/providers -q -p no_skips --ignore=$(DOCKER) --ignore=tests/providers/daytona
 
 bench: setup ## Print the figures of speed beside their limits
 	@$(BIN)/python -m benchmarks

@@ -9,6 +9,7 @@ import pytest
 
 import omoi_os
 from omoi_os.providers.base import Runtime
+from omoi_os.providers.daytona.creation import Waits
 from omoi_os.providers.daytona.params import Account
 from omoi_os.providers.daytona.provider import DaytonaProvider
 from tests.providers.conftest import processes_below
@@ -19,6 +20,9 @@ from tests.providers.daytona.server import API_KEY, FakeDaytona
 RUNTIME = Runtime(sys.executable, str(Path(omoi_os.__file__).parent.parent))
 
 SOON = timedelta(seconds=30)
+
+#: What the loopback server makes is there at once.
+WAITS = Waits(looks=(0.0, 0.1, 0.2, 0.4))
 
 
 @pytest.fixture(params=list(Age))
@@ -39,6 +43,7 @@ async def server(tmp_path: Path, age: Age) -> AsyncIterator[FakeDaytona]:
 @pytest.fixture
 async def provider(server: FakeDaytona) -> AsyncIterator[DaytonaProvider]:
     """The provider, with the snapshot of the seeds."""
-    made = DaytonaProvider(Account(API_KEY, server.url), callback_url="http://127.0.0.1:1", runtime=RUNTIME)
+    account = Account(API_KEY, server.url)
+    made = DaytonaProvider(account, callback_url="http://127.0.0.1:1", runtime=RUNTIME, waits=WAITS)
     yield made
     await made.close()

@@ -22,6 +22,8 @@ GIBIBYTE = 1024**3
 
 #: What a snapshot gives: CPUs, memory and disk in GiB.
 SNAPSHOT = (1, 1, 2)
+#: What a sandbox really gets for each GiB of disk, so that tests that fill it write little.
+DISK_UNIT = GIBIBYTE // 4
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -162,7 +164,7 @@ class FakeDaytona:
 
     async def boot(self, record: Record) -> None:
         """Make the sandbox of bubblewrap that stands for the machine."""
-        resources = Resources(record.memory * GIBIBYTE, record.cpu, 512, record.disk * GIBIBYTE)
+        resources = Resources(record.memory * GIBIBYTE, record.cpu, 512, record.disk * DISK_UNIT)
         spec = SandboxSpec(
             id=record.id,
             owner="daytona",

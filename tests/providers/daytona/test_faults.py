@@ -7,7 +7,7 @@ from omoi_os.providers.base import SandboxRef
 from omoi_os.providers.daytona.params import Account
 from omoi_os.providers.daytona.provider import DaytonaProvider
 from tests.providers.conftest import MakeSpec
-from tests.providers.daytona.conftest import RUNTIME, SOON
+from tests.providers.daytona.conftest import RUNTIME, SOON, WAITS
 from tests.providers.daytona.server import FakeDaytona, Fault
 
 NAME = SandboxRef("omoios-test")
@@ -26,7 +26,8 @@ async def test_what_passes_is_unavailable(provider: DaytonaProvider, server: Fak
 
 
 async def test_a_server_that_is_not_there_is_unavailable(make_spec: MakeSpec) -> None:
-    provider = DaytonaProvider(Account("key", "http://127.0.0.1:9/api"), callback_url="http://127.0.0.1:1")
+    account = Account("key", "http://127.0.0.1:9/api")
+    provider = DaytonaProvider(account, callback_url="http://127.0.0.1:1", waits=WAITS)
     try:
         with pytest.raises(ProviderUnavailable):
             await provider.inspect(NAME)

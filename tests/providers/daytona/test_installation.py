@@ -3,7 +3,8 @@
 import io
 import logging
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,11 +16,14 @@ from omoi_os.providers.base import Runtime
 from omoi_os.providers.daytona.params import Account, Source
 from omoi_os.providers.daytona.provider import DaytonaProvider
 from tests.providers.conftest import MakeSpec
-from tests.providers.daytona.conftest import SOON
+from tests.providers.daytona.conftest import RUNTIME, SOON, WAITS
 from tests.providers.daytona.records import Age
 from tests.providers.daytona.server import API_KEY, FakeDaytona
 
-RUNTIME = Runtime("/home/agent/runtime/bin/python", "/home/agent/runtime/site")
+MakeProvider = Callable[..., DaytonaProvider]
+
+#: A place where sandboxes have nothing yet.
+MISSING = Runtime("/home/agent/runtime/bin/python", "/home/agent/runtime/site")
 VERSION = version("claude-agent-sdk")
 WHEEL = f"claude_agent_sdk-{VERSION}-py3-none-any.whl"
 
@@ -66,45 +70,51 @@ async def server(tmp_path: Path, index: int) -> AsyncIterator[FakeDaytona]:
 
 
 @pytest.fixture
-async def provider(server: FakeDaytona, index: int) -> AsyncIterator[DaytonaProvider]:
-    source = Source(snapshot=None, package_index=f"http://127.0.0.1:{index}/simple/")
-    made = DaytonaProvider(
-        Account(API_KEY, server.url), callback_url=f"http://127.0.0.1:{index}", source=source, runtime=RUNTIME
-    )
-    yield made
-    await made.close()
+async def make_provider(server: FakeDaytona, index: int) -> AsyncIterator[MakeProvider]:
+    """Providers whose packages come from a folder of that index."""
+    async with AsyncExitStack() as stack:
+
+        def make(*, folder: str = "simple", runtime: Runtime = MISSING) -> DaytonaProvider:
+            gateway = f"http://127.0.0.1:{index}"
+            source = Source(snapshot=None, package_index=f"{gateway}/{folder}/")
+            made = DaytonaProvider(
+                Account(API_KEY, server.url), callback_url=gateway, source=source, runtime=runtime, waits=WAITS
+            )
+            stack.push_async_callback(made.close)
+            return made
+
+        yield make
 
 
 async def test_our_program_and_its_packages_are_installed_with_progress_shown(
-    provider: DaytonaProvider, make_spec: MakeSpec, caplog: pytest.LogCaptureFixture
+    make_provider: MakeProvider, make_spec: MakeSpec, caplog: pytest.LogCaptureFixture
 ) -> None:
+    provider = make_provider()
     caplog.set_level(logging.INFO)
     code = "import claude_agent_sdk, omoi_os.protocol.paths as paths; print(claude_agent_sdk.HERE, paths.WORKSPACE)"
 
     ref = await provider.create(make_spec())
 
-    env_code = f"import sys; sys.path.insert(0, {RUNTIME.source!r}); {code}"
-    result = await provider.exec(ref, [RUNTIME.python, "-c", env_code], timeout=SOON)
+    env_code = f"import sys; sys.path.insert(0, {MISSING.source!r}); {code}"
+    result = await provider.exec(ref, [MISSING.python, "-c", env_code], timeout=SOON)
     assert result.stdout == b"True /workspace\n", result.stderr
     assert any("installing it there" in message for message in caplog.messages)
     assert any(f"Successfully installed claude-agent-sdk-{VERSION}" in message for message in caplog.messages)
 
 
-async def test_an_index_that_does_not_answer_fails_the_creation(
-    provider: DaytonaProvider, make_spec: MakeSpec, server: FakeDaytona
+async def test_an_index_that_lacks_a_package_fails_the_creation(
+    make_provider: MakeProvider, make_spec: MakeSpec, server: FakeDaytona
 ) -> None:
-    await server.door.close()
-    (server.door.folder / "port.sock").unlink(missing_ok=True)
-
-    with pytest.raises(ProviderError, match="could not be installed"):
-        await provider.create(make_spec())
+    with pytest.raises(ProviderError, match=r"could not be installed.* No matching distribution"):
+        await make_provider(folder="empty").create(make_spec())
 
     assert server.records == {}
 
 
 async def test_a_sandbox_reaches_the_gateway_at_its_own_address_and_nothing_else(
-    provider: DaytonaProvider, make_spec: MakeSpec, index: int
+    make_provider: MakeProvider, make_spec: MakeSpec, index: int
 ) -> None:
+    provider = make_provider(runtime=RUNTIME)
     ref = await provider.create(make_spec())
     code = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).status)"
 

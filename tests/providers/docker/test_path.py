@@ -63,4 +63,8 @@ def test_the_demo_takes_a_ticket_to_a_verified_branch_in_containers_and_leaves_n
     assert done.returncode == 0, done.stdout + done.stderr + (log.read_text() if log.exists() else "")
     # One to work in and one to verify in.
     assert len([name for name in made if is_the_demos(name)]) >= 2, made
-    assert not [container for container in engine.containers.list(all=True) if is_the_demos(str(container.name))]
+    assert not [
+        container
+        for container in engine.containers.list(all=True, ignore_removed=True)
+        if is_the_demos(str(container.name))
+    ]

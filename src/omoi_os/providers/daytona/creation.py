@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from daytona import AsyncDaytona, AsyncSandbox, CreateSandboxFromImageParams, DaytonaError, SessionExecuteRequest
 
-from omoi_os.errors import ProviderError
+from omoi_os.errors import ProviderError, ProviderUnavailable
 from omoi_os.providers.base import Runtime, SandboxSpec
 from omoi_os.providers.daytona import endings, faults, inside, installation, lookup
 from omoi_os.providers.daytona.faults import called
@@ -17,28 +19,42 @@ log = logging.getLogger(__name__)
 #: How long an image may take to be built.
 BUILD_SECONDS = 1800.0
 
-#: After which waits a sandbox is looked for whose creation got no answer.
-_LOOKS = (0.0, 0.5, 1.0, 2.0, 4.0)
+#: With these the API says no, and has made nothing.
+_REFUSALS = (401, 403, 409)
 
 
 class Refused(ProviderError):
     """Daytona said no and made nothing."""
 
 
-async def make(client: AsyncDaytona, params: Params, *, creation: str, seconds: float) -> AsyncSandbox:
+class Unanswered(ProviderUnavailable):
+    """Nobody answered, and there is no sandbox."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long a creation is waited for."""
+
+    #: How long a sandbox may take to start.
+    start_seconds: float = lookup.START_SECONDS
+    #: After which pauses a sandbox is looked for whose creation got no answer.
+    looks: Sequence[float] = (0.0, 0.5, 1.0, 2.0, 4.0)
+
+
+async def make(client: AsyncDaytona, params: Params, *, creation: str, waits: Waits) -> AsyncSandbox:
     """A started sandbox. One whose creation got no answer is looked for and adopted."""
     name = str(params.name)
     try:
-        return await _asked(client, params, seconds)
+        return await _asked(client, params, waits.start_seconds)
     except DaytonaError as error:
         ours = faults.as_ours(error, name)
-        if error.status_code == 409:
-            raise Refused(f"Sandbox {name} exists already.") from error
+        if error.status_code in _REFUSALS:
+            raise Refused(f"Sandbox {name} exists already." if error.status_code == 409 else str(ours)) from error
         if not faults.is_passing(error):
             raise ours from error
-        sandbox = await look_for(client, name, creation)
+        sandbox = await look_for(client, name, creation, looks=waits.looks)
         if sandbox is None:
-            raise ours from error
+            raise Unanswered(str(ours)) from error
     log.warning("The creation of sandbox %s got no answer, but it was made: it is used.", name)
     async with called(name, lookup.START_SECONDS):
         await sandbox.wait_for_sandbox_start(timeout=0)
@@ -79,9 +95,9 @@ async def _prepare(sandbox: AsyncSandbox, runtime: Runtime, package_index: str |
         await inside.ask(sandbox, runtime.python, "check", needed)
 
 
-async def undo(client: AsyncDaytona, name: str, creation: str) -> None:
+async def undo(client: AsyncDaytona, name: str, creation: str, *, looks: Sequence[float]) -> None:
     """Remove what a failed or cancelled creation has made, also what it makes a moment later."""
-    if await look_for(client, name, creation) is None:
+    if await look_for(client, name, creation, looks=looks) is None:
         return
     try:
         await lookup.destroy(client, name)
@@ -89,9 +105,9 @@ async def undo(client: AsyncDaytona, name: str, creation: str) -> None:
         log.warning("Sandbox %s of a failed creation is left to the reconciler: %s", name, error)
 
 
-async def look_for(client: AsyncDaytona, name: str, creation: str) -> AsyncSandbox | None:
+async def look_for(client: AsyncDaytona, name: str, creation: str, *, looks: Sequence[float]) -> AsyncSandbox | None:
     """The sandbox that this very creation has made, if there is one now or soon."""
-    for pause in _LOOKS:
+    for pause in looks:
         await asyncio.sleep(pause)
         with contextlib.suppress(ProviderError):
             sandbox = await lookup.found(client, name)

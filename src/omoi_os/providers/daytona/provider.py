@@ -35,7 +35,7 @@ class DaytonaProvider:
         source: Source = Source(),  # noqa: B008 - it cannot be changed
         runtime: Runtime = IMAGE_RUNTIME,
         open_network: bool = False,
-        start_seconds: float = lookup.START_SECONDS,
+        waits: creation.Waits = creation.Waits(),  # noqa: B008 - it cannot be changed
     ) -> None:
         """Raises `ConfigError` for a callback address that the sandboxes could not reach."""
         gateway = callback.check_callback(callback_url, api_url=account.api_url)
@@ -47,7 +47,7 @@ class DaytonaProvider:
         self._source = source if open_network else replace(source, gateway=gateway)
         self.limits_warning: str | None = limits_warning(self._source)
         self.gaps = gaps_of(self._source)
-        self._start_seconds = start_seconds
+        self._waits = waits
         self._connected: AsyncDaytona | None = None
 
     async def close(self) -> None:
@@ -62,12 +62,13 @@ class DaytonaProvider:
         mark = secrets.token_hex(8)
         params = create_params(spec, self._source, creation=mark)
         try:
-            sandbox = await creation.make(self._client(), params, creation=mark, seconds=self._start_seconds)
+            sandbox = await creation.make(self._client(), params, creation=mark, waits=self._waits)
             await creation.begin(sandbox, spec, self.runtime, package_index=self._source.package_index)
-        except creation.Refused:
+        except (creation.Refused, creation.Unanswered):
             raise
         except BaseException:
-            await asyncio.shield(asyncio.ensure_future(creation.undo(self._client(), spec.id, mark)))
+            undoing = creation.undo(self._client(), spec.id, mark, looks=self._waits.looks)
+            await asyncio.shield(asyncio.ensure_future(undoing))
             raise
         return SandboxRef(spec.id)
 
