@@ -1,8 +1,7 @@
 """The suite itself: against a provider with no walls and no limits, every check of a wall or a limit must fail."""
 
 import asyncio
-import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -16,16 +15,14 @@ from omoi_os.providers.conformance import (
     Check,
     Guarantee,
     Outcome,
-    Pace,
     Result,
-    Targets,
     judge,
     known_gaps,
     run,
 )
 from omoi_os.providers.conformance.bench import SMALL
 from omoi_os.providers.conformance.check import collector
-from tests.providers.weak import WeakProvider
+from tests.providers.weak import WeakProvider, bare_bench
 
 WALLS = (
     Guarantee.ISOLATION,
@@ -48,19 +45,8 @@ BASICS = (
 
 
 @pytest.fixture
-def reachable() -> Iterator[Targets]:
-    """Things that the host can reach, in the place of those that it perhaps cannot."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield Targets(metadata=("127.0.0.1", server.getsockname()[1]), name="localhost")
-
-
-@pytest.fixture
-async def bench(tmp_path: Path, reachable: Targets) -> AsyncIterator[Bench]:
-    provider = WeakProvider(tmp_path)
-    pace = Pace(notice=timedelta(seconds=1))
-    # So little that it is passed on a busy machine too.
-    small = replace(SMALL, cpus=0.05)
-    async with Bench(lambda: provider, small=small, pace=pace, targets=reachable) as made:
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with bare_bench(WeakProvider(tmp_path)) as made:
         yield made
 
 

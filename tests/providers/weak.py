@@ -7,13 +7,42 @@ import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import omoi_os
 from omoi_os.errors import ProviderError, SandboxGone
 from omoi_os.protocol import paths
-from omoi_os.providers.base import EndReason, ExecResult, Runtime, SandboxRef, SandboxReport, SandboxSpec
+from omoi_os.providers.base import (
+    EndReason,
+    ExecResult,
+    Runtime,
+    SandboxProvider,
+    SandboxRef,
+    SandboxReport,
+    SandboxSpec,
+)
+from omoi_os.providers.conformance import Bench, Pace, Targets, host
+from omoi_os.providers.conformance.bench import SMALL
+
+
+def is_bare(bench: Bench) -> bool:
+    """Whether what is tried there happens to this machine itself."""
+    return bench.provider.name.startswith("weak")
+
+
+@contextlib.asynccontextmanager
+async def bare_bench(provider: SandboxProvider) -> AsyncIterator[Bench]:
+    """The bench of a weak provider: things that the host can reach are in the place of those that it perhaps cannot,
+    and limits are so low that they are passed on a busy machine too."""
+    with host.listener() as port:
+        targets = Targets(metadata=("127.0.0.1", port), name="localhost")
+        small = replace(SMALL, cpus=0.05)
+        async with Bench(
+            lambda: provider, small=small, pace=Pace(notice=timedelta(seconds=1)), targets=targets
+        ) as made:
+            yield made
 
 
 class WeakProvider:

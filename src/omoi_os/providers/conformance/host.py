@@ -15,7 +15,9 @@ from pathlib import Path
 #: Numbers of `add_key`, `request_key` and `keyctl`, by machine.
 KEY_CALLS = {"x86_64": (248, 249, 250), "aarch64": (217, 218, 219)}
 
-_SESSION_KEYRING = -3
+#: Keyrings: of a session, and of all processes with one uid.
+SESSION_KEYRING, USER_KEYRING = -3, -4
+
 _UNLINK = 9
 
 
@@ -72,12 +74,12 @@ def secret_descriptor() -> Iterator[int]:
 
 
 @contextmanager
-def secret_key() -> Iterator[str]:
-    """A key in our session's keyring, by its description."""
+def secret_key(keyring: int = SESSION_KEYRING) -> Iterator[str]:
+    """A key in our session's keyring, or another of ours, by its description."""
     name = f"omoi-{secrets.token_hex(8)}"
     add, _, control = KEY_CALLS[os.uname().machine]
     call = ctypes.CDLL(None, use_errno=True).syscall
-    ring = ctypes.c_long(_SESSION_KEYRING)
+    ring = ctypes.c_long(keyring)
     key = call(ctypes.c_long(add), b"user", name.encode(), b"secret", ctypes.c_size_t(6), ring)
     try:
         yield name

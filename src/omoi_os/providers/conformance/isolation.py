@@ -19,7 +19,7 @@ for path in sys.argv[1:]:
 print(json.dumps(found))
 """
 #: What to look for comes by standard input, so that the search does not find itself.
-_SEARCH = """
+SEARCH = """
 import json, os, sys
 secret, found = sys.stdin.buffer.read(), []
 for pid in os.listdir('/proc'):
@@ -189,5 +189,5 @@ async def commands_after_the_end_are_isolated_too(bench: Bench) -> None:
 
 
 async def _expect_unseen(bench: Bench, ref: SandboxRef, secret: str, what: str) -> None:
-    found = await bench.ask(ref, _SEARCH, stdin=secret.encode())
+    found = await bench.ask(ref, SEARCH, stdin=secret.encode())
     expect(not found, f"{what} was seen in {', '.join(found[:3])}")

@@ -11,7 +11,7 @@ CHECKS: list[Check] = []
 _check = collector(CHECKS)
 
 #: Four processes, in sessions of their own and orphaned, that go on writing to `beats` and ignore what they can.
-_TREE = """
+TREE = """
 import os, signal, sys, time
 def beat(name):
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT): signal.signal(number, signal.SIG_IGN)
@@ -44,7 +44,7 @@ def size(): return os.path.getsize('beats')
 before = size(); time.sleep(0.5)
 print(json.dumps([sum(name.startswith('up-') for name in os.listdir('.')), size() > before]))
 """
-_ALL_UP = """
+ALL_UP = """
 import os, time
 while sum(name.startswith('up-') for name in os.listdir('.')) < 4: time.sleep(0.01)
 """
@@ -82,8 +82,8 @@ async def a_timeout_is_told_in_time(bench: Bench) -> None:
 async def a_cancelled_command_is_killed(bench: Bench) -> None:
     """When the caller no longer waits, nothing of the command goes on."""
     ref = await bench.make()
-    running = asyncio.create_task(bench.exec(ref, bench.code(_TREE, "stay")))
-    await bench.exec(ref, bench.code(_ALL_UP))
+    running = asyncio.create_task(bench.exec(ref, bench.code(TREE, "stay")))
+    await bench.exec(ref, bench.code(ALL_UP))
     running.cancel()
     await asyncio.wait([running])
     expect(running.cancelled(), f"the cancelled command ended with {running}")
@@ -94,7 +94,7 @@ async def a_cancelled_command_is_killed(bench: Bench) -> None:
 async def what_a_command_leaves_running_is_killed(bench: Bench) -> None:
     """Daemons neither hold up the result nor stay."""
     ref = await bench.make()
-    result = await bench.exec(ref, bench.code(_TREE, "leave"))
+    result = await bench.exec(ref, bench.code(TREE, "leave"))
     expect(result.stdout == b"left\n", f"the command that left daemons ended with {result}")
     await _expect_silence(bench, ref, up=3)
 
@@ -102,14 +102,14 @@ async def what_a_command_leaves_running_is_killed(bench: Bench) -> None:
 @_check(Guarantee.LIFE)
 async def what_the_first_process_leaves_running_dies_with_it(bench: Bench) -> None:
     """When the first process ends, so does everything in the sandbox."""
-    ref = await bench.make(bench.code(_TREE, "leave"))
+    ref = await bench.make(bench.code(TREE, "leave"))
     report = await bench.end_of(ref)
     expect(report.exit_code == 0, f"the first process ended as {report}")
     await _expect_silence(bench, ref, up=3)
 
 
 async def _run_out(bench: Bench, ref: SandboxRef) -> None:
-    await _expect_timeout(bench, ref, _TREE, bench.pace.short)
+    await _expect_timeout(bench, ref, TREE, bench.pace.short)
     await _expect_silence(bench, ref, up=4)
 
 

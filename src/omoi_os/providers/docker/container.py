@@ -77,6 +77,8 @@ def environment_of(found: Mapping[str, Any]) -> dict[str, str]:
 
 def _host_config(api: APIClient, spec: SandboxSpec) -> Any:
     resources = spec.resources
+    # No file, sparse ones included, can be larger than all that it may have.
+    largest = max(resources.disk_bytes, resources.memory_bytes)
     room = f"rw,exec,nosuid,nodev,mode=1777,size={resources.memory_bytes // 2}"
     return api.create_host_config(
         network_mode="none",
@@ -87,7 +89,7 @@ def _host_config(api: APIClient, spec: SandboxSpec) -> Any:
         memswap_limit=resources.memory_bytes,
         nano_cpus=int(resources.cpus * 1_000_000_000),
         pids_limit=resources.pids,
-        ulimits=[Ulimit(name="core", soft=0, hard=0)],
+        ulimits=[Ulimit(name=name, soft=most, hard=most) for name, most in (("core", 0), ("fsize", largest))],
         tmpfs=dict.fromkeys(_TEMPORARY, room),
         shm_size=resources.memory_bytes // 2,
         mounts=_mounts(spec),

@@ -9,9 +9,7 @@ import select
 
 from omoi_os.providers.docker.inside import processes
 from omoi_os.providers.local import kernel
-
-#: Open files of one process; engines often allow a million, which is memory of the kernel's.
-MAX_FILES = 65536
+from omoi_os.providers.local.spawn import MAX_OPEN_FILES
 
 #: How long a process may take from its start to its program. What runs beside it could hold it up on purpose.
 START_SECONDS = 5.0
@@ -100,7 +98,7 @@ def _become(program: Program, tell: int) -> None:
 
 
 def _limit() -> None:
-    for kind, value in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, MAX_FILES)):
+    for kind, value in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, MAX_OPEN_FILES)):
         hard = resource.getrlimit(kind)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (value, value))

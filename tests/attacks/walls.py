@@ -1,0 +1,203 @@
+"""Attacks 25, 26, 31 and 32: what is beyond the workspace, and every way to get there."""
+
+import os
+import stat
+
+from omoi_os.providers.conformance import Bench, Check, Guarantee, host
+from omoi_os.providers.conformance.bench import expect
+from omoi_os.providers.conformance.check import collector
+from tests.providers.weak import is_bare
+
+READ: list[Check] = []
+CHANGE: list[Check] = []
+TYPE: list[Check] = []
+CONNECT: list[Check] = []
+_read, _change, _type, _connect = (collector(found) for found in (READ, CHANGE, TYPE, CONNECT))
+
+_OPEN = """
+import json, sys
+try: open(sys.argv[1], sys.argv[2]).close(); print('true')
+except OSError: print('false')
+"""
+_CALL_SOCKET = """
+import json, socket, sys
+with socket.socket(socket.AF_UNIX) as connection:
+    try: connection.connect(sys.argv[1]); print('true')
+    except OSError: print('false')
+"""
+#: In mounts of its own where it may have them, so that where nothing is refused nothing of the host changes either.
+_MOUNT = """
+import ctypes, json, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+NEWNS, REMOUNT, BIND, REC, PRIVATE = 0x20000, 32, 4096, 16384, 1 << 18
+if libc.unshare(NEWNS) == 0: libc.mount(b'none', b'/', None, ctypes.c_ulong(REC | PRIVATE), None)
+given = {
+    'tmpfs': (b'none', b'/tmp', b'tmpfs', 0),
+    'remount': (b'none', sys.argv[2].encode(), None, REMOUNT | BIND),
+    'bind': (b'/usr', b'/tmp', None, BIND),
+}[sys.argv[1]]
+print(json.dumps(libc.mount(*given[:3], ctypes.c_ulong(given[3]), None) == 0))
+"""
+_CLONE = """
+import ctypes, json, os, sys
+libc = ctypes.PyDLL(None, use_errno=True)
+number = {'x86_64': 56, 'aarch64': 220}[os.uname().machine]
+SIGCHLD = 17
+pid = libc.syscall(ctypes.c_long(number), ctypes.c_long(int(sys.argv[1]) | SIGCHLD), *[ctypes.c_long(0)] * 4)
+if pid == 0: os._exit(0)
+if pid > 0: os.waitpid(pid, 0)
+print(json.dumps(pid > 0))
+"""
+#: With a size that the kernel refuses, so that nothing is made: only a filter says that there is no such call.
+_CLONE3 = """
+import ctypes, errno, json
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall(ctypes.c_long(435), ctypes.c_long(0), ctypes.c_long(0))
+print(json.dumps(ctypes.get_errno() != errno.ENOSYS))
+"""
+_MAKE_DEVICE = """
+import json, os, sys
+try: os.mknod('device', int(sys.argv[1]), os.makedev(1, 3)); os.unlink('device'); print('true')
+except OSError: print('false')
+"""
+_BECOME_ROOT = """
+import json, os
+try: os.setresuid(0, 0, 0); print('true')
+except OSError: print('false')
+"""
+_TERMINAL = """
+import json, os
+try: os.close(os.open('/dev/tty', os.O_RDWR)); print('true')
+except OSError: print('false')
+"""
+#: Into a terminal of its own: the kernel itself forbids others.
+_TYPE = """
+import fcntl, json, os, pty, select, sys, termios
+outer, inner = pty.openpty()
+told, tell = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    fcntl.ioctl(inner, termios.TIOCSCTTY, 0)
+    try: fcntl.ioctl(inner, int(sys.argv[1]), b'x')
+    except OSError: os._exit(1)
+    os._exit(0)
+_, status = os.wait()
+print(json.dumps(status == 0 and bool(select.select([outer], [], [], 2)[0])))
+"""
+_UNDER_A_TERMINAL = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]))"
+_TIOCSTI = 0x5412
+NAMESPACES = {
+    "mount": 0x20000,
+    "cgroup": 0x2000000,
+    "host_name": 0x4000000,
+    "ipc": 0x8000000,
+    "user": 0x10000000,
+    "pid": 0x20000000,
+    "network": 0x40000000,
+}
+_UNIX_SOCKETS = "import json; print(json.dumps(open('/proc/net/unix').read()))"
+
+
+@_read(Guarantee.ISOLATION)
+async def passwords_of_the_system_cannot_be_read(bench: Bench) -> None:
+    """`/etc/shadow` is not there, or not for us."""
+    expect(not await bench.ask(await bench.shared(), _OPEN, "/etc/shadow", "rb"), "/etc/shadow was read")
+
+
+@_read(Guarantee.ISOLATION)
+async def sockets_of_the_host_with_a_path_are_out_of_reach(bench: Bench) -> None:
+    """The database's, the engine's, or any other unix socket of the host cannot be connected to."""
+    with host.folder() as folder:
+        for name in (".s.PGSQL.5432", "docker.sock"):
+            with host.door_listener(folder / name):
+                reached = await bench.ask(await bench.shared(), _CALL_SOCKET, str(folder / name))
+            expect(not reached, f"{name} of the host was reached")
+
+
+@_change(Guarantee.ISOLATION)
+async def nothing_of_the_host_can_be_written(bench: Bench) -> None:
+    """A folder of the host that everyone may write to is out of reach."""
+    with host.folder() as folder:
+        folder.chmod(0o777)
+        made = await bench.ask(await bench.shared(), _OPEN, str(folder / "x"), "wb")
+    expect(not made, "a file was made in a folder of the host")
+
+
+@_change(Guarantee.ISOLATION)
+async def no_program_can_be_put_among_the_systems(bench: Bench) -> None:
+    """A new file in `/usr` is refused, not only by its mode."""
+    path = f"/usr/omoi-attack-{os.getpid()}"
+    made = await bench.ask(await bench.shared(), _OPEN, path, "wb")
+    if made:
+        await bench.exec(await bench.shared(), ["rm", path])
+    expect(not made, "a file was made in /usr")
+
+
+@_change(Guarantee.ISOLATION)
+async def the_system_cannot_be_mounted_writable(bench: Bench) -> None:
+    """What is read-only stays so."""
+    expect(not await bench.ask(await bench.shared(), _MOUNT, "remount", "/"), "/ was mounted anew")
+
+
+@_change(Guarantee.ISOLATION)
+async def nothing_can_be_mounted(bench: Bench) -> None:
+    """Neither a new file system nor a folder in another's place."""
+    for kind in ("tmpfs", "bind"):
+        expect(not await bench.ask(await bench.shared(), _MOUNT, kind, ""), f"a {kind} mount was made")
+
+
+def _namespace_check(name: str, flag: int) -> None:
+    async def cannot_be_cloned(bench: Bench) -> None:
+        expect(not await bench.ask(await bench.shared(), _CLONE, str(flag)), f"a {name} namespace was made by cloning")
+
+    cannot_be_cloned.__name__ = f"no_{name}_namespace_can_be_cloned"
+    cannot_be_cloned.__doc__ = f"`clone` makes no {name} namespace."
+    _change(Guarantee.ISOLATION)(cannot_be_cloned)
+
+
+for _name, _flag in NAMESPACES.items():
+    _namespace_check(_name, _flag)
+
+
+@_change(Guarantee.ISOLATION)
+async def the_call_whose_flags_no_filter_sees_is_not_there(bench: Bench) -> None:
+    """`clone3` is answered as if the kernel did not have it."""
+    expect(not await bench.ask(await bench.shared(), _CLONE3), "clone3 is there")
+
+
+@_change(Guarantee.ISOLATION)
+async def no_device_can_be_made(bench: Bench) -> None:
+    """Neither a disk's nor another."""
+    for kind in (stat.S_IFBLK, stat.S_IFCHR):
+        made = await bench.ask(await bench.shared(), _MAKE_DEVICE, str(kind | 0o666))
+        expect(not made, f"a device of type {kind:o} was made")
+
+
+@_change(Guarantee.ISOLATION)
+async def nobody_becomes_root(bench: Bench) -> None:
+    """The uid cannot be changed to root's."""
+    expect(not await bench.ask(await bench.shared(), _BECOME_ROOT), "a process became root")
+
+
+@_type(Guarantee.ISOLATION)
+async def there_is_no_terminal(bench: Bench) -> None:
+    """A command has no controlling terminal, ours least of all."""
+    # Where there is no wall, nobody hands a terminal on either, so there it gets one.
+    program = bench.code(_TERMINAL)
+    command = bench.code(_UNDER_A_TERMINAL, *program) if is_bare(bench) else program
+    told = await bench.exec(await bench.shared(), command)
+    expect(told.stdout.strip() == b"false", "a command has a controlling terminal")
+
+
+@_type(Guarantee.ISOLATION)
+async def nothing_can_be_typed_into_a_terminal(bench: Bench) -> None:
+    """`TIOCSTI` is refused even for a terminal of the sandbox's own."""
+    expect(not await bench.ask(await bench.shared(), _TYPE, str(_TIOCSTI)), "a letter was typed into a terminal")
+
+
+@_connect(Guarantee.ISOLATION)
+async def sockets_of_the_host_are_not_listed(bench: Bench) -> None:
+    """The kernel's list of unix sockets names none of the host."""
+    with host.abstract_listener() as name:
+        listed = await bench.ask(await bench.shared(), _UNIX_SOCKETS)
+    expect(name not in listed, "a socket of the host is listed")

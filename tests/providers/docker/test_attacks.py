@@ -1,0 +1,49 @@
+"""The named attacks on containers, and on containers without the hardening, where they must succeed."""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import docker
+import pytest
+
+from omoi_os.providers.conformance import Bench
+from omoi_os.providers.docker.provider import DockerProvider
+from tests.attacks import calls, catalogue
+from tests.providers.docker.weak import WeakContainers
+from tests.providers.weak import bare_bench
+
+pytestmark = pytest.mark.timeout(600)
+
+#: What even such a container does not let through.
+KEPT_BY_THE_ENGINE = {
+    "keys_of_the_host_are_not_found": "the engine gives every container a session's keyring of its own",
+    "no_descriptor_is_inherited": "the engine starts containers, so that they inherit nothing of ours",
+}
+
+
+@pytest.fixture
+async def bench(make_provider: Callable[[], DockerProvider]) -> AsyncIterator[Bench]:
+    async with Bench(make_provider) as made:
+        yield made
+
+
+@pytest.fixture
+async def bare(engine: docker.DockerClient, image: str, short_tmp: Path) -> AsyncIterator[Bench]:
+    with contextlib.closing(WeakContainers(engine, image=image, root=short_tmp)) as provider:
+        async with bare_bench(provider) as made:
+            yield made
+
+
+@pytest.mark.parametrize("attack", catalogue.ATTACKS)
+async def test_an_attack_is_stopped(attack: str, bench: Bench) -> None:
+    await catalogue.stopped(bench, attack)
+
+
+@pytest.mark.parametrize("attack", catalogue.ATTACKS)
+async def test_without_the_hardening_the_same_attack_succeeds(attack: str, bare: Bench) -> None:
+    await catalogue.succeeds(bare, attack, but=KEPT_BY_THE_ENGINE)
+
+
+async def test_without_the_filter_no_call_is_refused(bare: Bench) -> None:
+    assert await calls.calls_that_get_through(bare, calls.HARMLESS) == set(calls.HARMLESS)
