@@ -14,6 +14,7 @@ _check = collector(CHECKS)
 
 #: How long a neighbour may take to run nothing. It says that it is not starved; how quick it is, is measured elsewhere.
 _NEIGHBOUR_SECONDS = 10
+_PAUSE_SECONDS = 0.2
 
 _SPARSE_BYTES = 100 << 30
 _SPARSE = """
@@ -83,6 +84,7 @@ def _beside_a_neighbour(check: Check) -> Check:
                 async with asyncio.timeout(_NEIGHBOUR_SECONDS):
                     answered = await bench.exec(neighbour, ["true"])
                 expect(answered.exit_code == 0, f"a neighbour answered with {answered}")
+                await asyncio.wait([going], timeout=_PAUSE_SECONDS)
             await going
         finally:
             going.cancel()

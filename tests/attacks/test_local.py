@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from omoi_os.errors import ProviderError
 from omoi_os.providers.conformance import Bench
+from omoi_os.providers.local.machine import Machine
 from omoi_os.providers.local.provider import LocalProvider
-from tests.attacks import calls, catalogue
+from tests.attacks import catalogue, closed
 from tests.providers.weak import WeakProvider, bare_bench
 
 
@@ -34,7 +36,42 @@ async def test_without_walls_the_same_attack_succeeds(attack: str, bare: Bench) 
     await catalogue.succeeds(bare, attack)
 
 
-async def test_without_the_filter_no_call_is_refused(bare: Bench) -> None:
-    through = await calls.calls_that_get_through(bare, calls.HARMLESS)
+def a_bwrap(folder: Path) -> Path:
+    """One of the right version that makes no sandboxes."""
+    folder.mkdir()
+    program = folder / "bwrap"
+    program.write_text('#!/bin/sh\n[ "$1" = --version ] && echo bubblewrap 0.8.0 && exit\necho not here >&2; exit 1\n')
+    program.chmod(0o755)
+    return program
 
-    assert through == set(calls.HARMLESS) if os.geteuid() == 0 else len(through) > 5
+
+async def test_30_without_a_working_bwrap_nothing_runs_and_nothing_is_left(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "sandboxes"
+    program = a_bwrap(tmp_path / "bin")
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    bench.restart()
+    spec = bench.spec()
+
+    with pytest.raises(ProviderError, match="not here"):
+        await bench.create(spec)
+    program.unlink()
+    with pytest.raises(ProviderError, match="No such file"):
+        await bench.create(spec)
+
+    assert list(root.iterdir()) == []
+    assert not any(Path(group).exists() for group in Machine().groups_for(root / spec.id).values())
+    bench.restart()
+    assert await bench.create(spec) == spec.id
+
+
+def test_30_without_seccomp_nothing_runs(tmp_path: Path) -> None:
+    assert closed.tried("local", tmp_path, with_seccomp=True) == "ran"
+
+    assert closed.tried("local", tmp_path, with_seccomp=False).startswith("refused: Sandbox omoios-closed could not")
+    assert list((tmp_path / "sandboxes").iterdir()) == []
+
+
+async def test_30_without_a_gateway_nothing_is_reached(bench: Bench) -> None:
+    await closed.expect_closed_without_a_gateway(bench)

@@ -9,12 +9,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
-
-from omoi_os.errors import ProviderError
 from omoi_os.providers.base import SandboxSpec
 from omoi_os.providers.local import processes
-from omoi_os.providers.local.machine import Machine
 from omoi_os.providers.local.provider import LocalProvider
 
 SOON = timedelta(seconds=30)
@@ -74,26 +70,3 @@ async def test_a_supervisor_shows_its_sandbox_in_its_command_line_and_nothing_el
 
     line = Path(f"/proc/{pid}/cmdline").read_bytes().strip(b"\0")
     assert line == f"omoi sandbox {root / ref}".encode()
-
-
-async def test_a_bwrap_that_fails_makes_no_sandbox_and_leaves_nothing(
-    make_spec: MakeSpec, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    program = programs / "bwrap"
-    program.write_text('#!/bin/sh\n[ "$1" = --version ] && echo bubblewrap 0.8.0 && exit\necho not here >&2; exit 1\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    provider = LocalProvider(root)
-    spec = make_spec(["touch", str(tmp_path / "escaped")])
-
-    with pytest.raises(ProviderError, match="not here"):
-        await provider.create(spec)
-    program.unlink()
-    with pytest.raises(ProviderError, match="No such file"):
-        await provider.create(spec)
-
-    assert list(root.iterdir()) == []
-    assert not (tmp_path / "escaped").exists()
-    assert not any(Path(group).exists() for group in Machine().groups_for(root / spec.id).values())

@@ -7,9 +7,10 @@ from pathlib import Path
 import docker
 import pytest
 
+from omoi_os.errors import ProviderUnavailable, SetupError
 from omoi_os.providers.conformance import Bench
 from omoi_os.providers.docker.provider import DockerProvider
-from tests.attacks import calls, catalogue
+from tests.attacks import catalogue, closed
 from tests.providers.docker.weak import WeakContainers
 from tests.providers.weak import bare_bench
 
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.timeout(600)
 #: What even such a container does not let through.
 KEPT_BY_THE_ENGINE = {
     "keys_of_the_host_are_not_found": "the engine gives every container a session's keyring of its own",
+    "keys_of_the_host_are_not_listed": "the engine hides /proc/keys in every container",
     "no_descriptor_is_inherited": "the engine starts containers, so that they inherit nothing of ours",
 }
 
@@ -45,5 +47,23 @@ async def test_without_the_hardening_the_same_attack_succeeds(attack: str, bare:
     await catalogue.succeeds(bare, attack, but=KEPT_BY_THE_ENGINE)
 
 
-async def test_without_the_filter_no_call_is_refused(bare: Bench) -> None:
-    assert await calls.calls_that_get_through(bare, calls.HARMLESS) == set(calls.HARMLESS)
+async def test_30_without_an_engine_nothing_runs_and_the_remedy_is_told(bench: Bench) -> None:
+    provider = DockerProvider(site="here", host="unix:///nonexistent/docker.sock")
+
+    with pytest.raises(ProviderUnavailable, match="set DOCKER_HOST"):
+        await provider.create(bench.spec())
+    with pytest.raises(SetupError, match="start it"):
+        provider.check()
+    provider.close()
+
+
+def test_30_without_seccomp_nothing_runs(tmp_path: Path) -> None:
+    assert closed.tried("container", tmp_path, with_seccomp=False).startswith("refused: touch in /")
+    assert not (tmp_path / "ran").exists()
+
+    assert closed.tried("container", tmp_path, with_seccomp=True) == "ran"
+    assert (tmp_path / "ran").exists()
+
+
+async def test_30_without_a_gateway_nothing_is_reached(bench: Bench) -> None:
+    await closed.expect_closed_without_a_gateway(bench)

@@ -7,12 +7,12 @@ import os
 import time
 from collections.abc import Iterator
 
+from omoi_os.providers.local.disk import BYTES_PER_FILE
+
 #: The least time between two looks, and how many times longer than a look the pause after it is.
 INTERVAL_SECONDS = 0.5
 _PAUSE_FACTOR = 10
 
-#: The least that any entry counts, so that countless empty files count too.
-_ENTRY_BYTES = 512
 _SLICE = 500
 _MAX_LINKS = 100_000
 
@@ -23,12 +23,14 @@ class Disk:
     def __init__(self, folders: list[str], *, limit: int) -> None:
         self.limit = limit
         self.used = 0
+        #: Files and folders: countless empty ones would use up the host's inodes.
+        self.entries = 0
         #: When the next slice is due.
         self.due = time.monotonic()
         self._folders = folders
         self._began = 0.0
-        self._seen = 0
-        self._look: Iterator[int] | None = None
+        self._seen = (0, 0)
+        self._look: Iterator[tuple[int, int]] | None = None
 
     def step(self) -> None:
         """Look at one slice if it is due."""
@@ -41,32 +43,33 @@ class Disk:
         seen = next(self._look, None)
         if seen is not None:
             self._seen = seen
-            self.used = max(self.used, seen)
+            self.used, self.entries = max(self.used, seen[0]), max(self.entries, seen[1])
             return
         self._look = None
-        self.used = self._seen
+        self.used, self.entries = self._seen
         self.due = now + max(INTERVAL_SECONDS, _PAUSE_FACTOR * (now - self._began))
 
     @property
     def full(self) -> bool:
         """Whether more is used than may be."""
-        return self.used > self.limit
+        return self.used > self.limit or self.entries > self.limit // BYTES_PER_FILE
 
 
-def _measure(folders: list[str]) -> Iterator[int]:
-    """The sum so far, after every slice and at the end. What is removed meanwhile does not count."""
+def _measure(folders: list[str]) -> Iterator[tuple[int, int]]:
+    """Bytes and entries so far, after every slice and at the end. What is removed meanwhile does not count."""
     links: set[int] = set()
-    total = 0
+    total = entries = 0
     for count, (about, is_folder) in enumerate(_entries(folders)):
         if count % _SLICE == _SLICE - 1:
-            yield total
+            yield total, entries
         if about.st_nlink != 1 and not is_folder:
             if about.st_ino in links:
                 continue
             if len(links) < _MAX_LINKS:
                 links.add(about.st_ino)
-        total += max(about.st_blocks * 512, _ENTRY_BYTES)
-    yield total
+        total += about.st_blocks * 512
+        entries += 1
+    yield total, entries
 
 
 def _entries(folders: list[str]) -> Iterator[tuple[os.stat_result, bool]]:
