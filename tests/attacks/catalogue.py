@@ -46,6 +46,7 @@ ATTACKS: Mapping[str, Sequence[Check]] = {
 
 #: What whoever is not root cannot do without walls either.
 _FOR_ROOT = {
+    "the_system_cannot_be_changed",
     "nothing_can_be_mounted",
     "neither_devices_nor_root_can_be_had",
     "passwords_of_the_system_cannot_be_read",

@@ -1,6 +1,7 @@
 """bwrap's options, from made-up and from real hosts."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import omoi_os
@@ -60,6 +61,14 @@ def test_the_mirror_is_bound_read_only() -> None:
 
     assert contains(options(HOST, mirror=mirror), "--ro-bind", "/data/mirrors/one.git", "/run/mirror.git")
     assert "/run/mirror.git" not in options(HOST)
+
+
+def test_the_kernels_lists_of_keys_are_hidden_where_there_are_any() -> None:
+    given = options(replace(USER, keys=("/proc/keys",)))
+
+    assert given.index("/proc/keys") > given.index("--proc")
+    assert contains(given, "--ro-bind", "/dev/null", "/proc/keys")
+    assert "/proc/keys" not in options(USER)
 
 
 def test_local_programs_of_the_host_are_hidden() -> None:

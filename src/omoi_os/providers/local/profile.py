@@ -28,6 +28,9 @@ ETC = (
     "ssl/openssl.cnf",
 )
 
+#: What the kernel tells about keys; a user namespace hides those of the same user's other processes from nobody.
+KEYS = ("/proc/keys", "/proc/key-users")
+
 _TOP_LEVEL = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 
@@ -45,6 +48,8 @@ class Host:
     runtime: tuple[Path, ...]
     #: Whether /usr/local is there to be hidden.
     hides_local: bool
+    #: Which of `KEYS` there are.
+    keys: tuple[str, ...] = ()
 
 
 def look_at_host() -> Host:
@@ -63,6 +68,7 @@ def look_at_host() -> Host:
         etc=tuple(name for name in ETC if Path("/etc", name).exists()),
         runtime=runtime,
         hides_local=local.is_dir() and not needed,
+        keys=tuple(name for name in KEYS if Path(name).exists()),
     )
 
 
@@ -73,6 +79,7 @@ def arguments(host: Host, folder: Path, *, door: Path | None, mirror: Path | Non
         *_system(host),
         *_etc(host, folder / "etc"),
         *("--proc", "/proc", "--dev", "/dev"),
+        *(option for name in host.keys for option in ("--ro-bind", os.devnull, name)),
         *("--perms", "1777", "--size", str(max(memory_bytes // 4, 1 << 20)), "--tmpfs", "/dev/shm"),  # noqa: S108
         *("--remount-ro", "/dev"),
         *("--perms", "1777", "--size", str(max(memory_bytes // 2, 1 << 20)), "--tmpfs", "/tmp"),  # noqa: S108
