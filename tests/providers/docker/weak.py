@@ -60,15 +60,16 @@ class WeakContainers:
         self._owners: dict[str, str] = {}
 
     async def create(self, spec: SandboxSpec) -> SandboxRef:
-        workspace = self._root / spec.id
-        workspace.mkdir(parents=True)
+        workspace, home = self._root / spec.id, self._root / f"{spec.id}-home"
+        workspace.mkdir()
+        home.mkdir()
         self._found[spec.id] = await asyncio.to_thread(
             self._engine.containers.run,
             self._image,
             list(spec.argv),
             name=spec.id,
             entrypoint=[],
-            environment={**os.environ, **spec.env, "HOME": str(workspace)},
+            environment={**os.environ, **spec.env, "HOME": str(home)},
             working_dir=str(workspace),
             user="0:0",
             cap_add=_capabilities(),
