@@ -11,15 +11,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from claude_agent_sdk import (
+from omoi_os.protocol.events import Event
+from omoi_os.worker.sdk import (
     ClaudeAgentOptions,
     ClaudeSDKClient,
     CLIConnectionError,
     ProcessError,
     ResultMessage,
 )
-
-from omoi_os.protocol.events import Event
 from omoi_os.worker.translate import Conversation, translate
 
 TOOLS = ["Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "Skill"]
@@ -145,4 +144,5 @@ def main() -> None:
     """Run with the number of the inherited socket as the only argument."""
     connection = socket.socket(fileno=int(sys.argv[1]))
     os.set_inheritable(connection.fileno(), False)
+    os.chdir(os.environ["HOME"])
     sys.exit(asyncio.run(_run(connection)))

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from claude_agent_sdk import (
+from omoi_os.protocol.events import Event, EventType
+from omoi_os.worker.bounds import PREVIEW_BYTES, cut_text
+from omoi_os.worker.diffs import Diff, diff_patch, diff_texts
+from omoi_os.worker.sdk import (
     AssistantMessage,
     Message,
     RateLimitEvent,
@@ -17,10 +20,6 @@ from claude_agent_sdk import (
     ToolUseBlock,
     UserMessage,
 )
-
-from omoi_os.protocol.events import Event, EventType
-from omoi_os.worker.bounds import PREVIEW_BYTES, cut_text
-from omoi_os.worker.diffs import Diff, diff_patch, diff_texts
 
 #: The sub-agent tool has one name on the wire and another in the list of tools.
 SUBAGENT_TOOLS = ("Agent", "Task")
