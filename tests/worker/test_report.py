@@ -1,7 +1,6 @@
 """A hostile child: whatever it says, the worker goes on."""
 
 import asyncio
-import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from omoi_os.worker.child import MAX_LINE_BYTES, AgentChild, NotJson
+from omoi_os.worker.launch import CHANNEL, launch
 from omoi_os.worker.report import MAX_UNREADABLE, Report
 from omoi_os.worker.spool import Spool
 
@@ -26,22 +26,10 @@ def report(spool: Spool, root: Path) -> Report:
     return Report(spool, blobs=root / "blobs")
 
 
-async def say(script: str) -> list[dict[str, Any] | NotJson]:
+async def say(script: str, home: Path) -> list[dict[str, Any] | NotJson]:
     """What is read from a child that runs this Python with `s`, its socket."""
-    ours, theirs = socket.socketpair()
-    with theirs:
-        process = await asyncio.create_subprocess_exec(
-            *(
-                sys.executable,
-                "-I",
-                "-S",
-                "-c",
-                f"import socket; s = socket.socket(fileno={theirs.fileno()}); {script}",
-            ),
-            pass_fds=[theirs.fileno()],
-            stderr=asyncio.subprocess.PIPE,
-        )
-    child = AgentChild(process, await asyncio.open_connection(sock=ours), mark="none")
+    program = f"import socket; s = socket.socket(fileno={CHANNEL}); {script}"
+    child = await AgentChild.adopt(launch(str(home), [sys.executable, "-I", "-S", "-c", program]))
     async with asyncio.timeout(60):
         messages = [message async for message in child.messages()]
         await child.wait()
@@ -53,25 +41,25 @@ def types(spool: Spool) -> list[str]:
     return [event.event_type for event in spool.batch(max_events=1000, max_bytes=1 << 30)]
 
 
-async def test_lines_are_read_however_they_are_cut() -> None:
+async def test_lines_are_read_however_they_are_cut(root: Path) -> None:
     script = (
         """d = b'{"n": 1}\\n{"text": "' + b'x' * 600000 + b'"}\\n{"n": 3}\\n'; s.sendall(d[:3]); s.sendall(d[3:])"""
     )
 
-    assert await say(script) == [{"n": 1}, {"text": "x" * 600_000}, {"n": 3}]
+    assert await say(script, root) == [{"n": 1}, {"text": "x" * 600_000}, {"n": 3}]
 
 
-async def test_a_line_without_end_is_skipped_and_the_next_one_is_read() -> None:
+async def test_a_line_without_end_is_skipped_and_the_next_one_is_read(root: Path) -> None:
     script = f"[s.sendall(b'x' * 2**20) for _ in range({MAX_LINE_BYTES // 2**20 + 2})]; s.sendall(b'\\n{{}}\\n')"
-    messages = await say(script)
+    messages = await say(script, root)
 
     assert isinstance(messages[0], NotJson)
     assert messages[1:] == [{}]
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b"\xff\xfe", b"[" * 100_000, b"1e999", b'{"a": 1e999}', b"9" * 5000])
-async def test_nonsense_is_told_and_not_fatal(line: bytes) -> None:
-    messages = await say(f"s.sendall({line!r} + b'\\n{{}}\\n')")
+async def test_nonsense_is_told_and_not_fatal(line: bytes, root: Path) -> None:
+    messages = await say(f"s.sendall({line!r} + b'\\n{{}}\\n')", root)
 
     assert isinstance(messages[0], NotJson)
     assert messages[1] == {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from omoi_os.worker.processes import MARK_NAME
+from omoi_os.worker.launch import MARK_NAME
 from omoi_os.worker.usage import Agent, Usage
 
 MARK = "0123456789abcdef"

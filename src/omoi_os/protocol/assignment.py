@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any
@@ -51,8 +52,12 @@ class Assignment:
 
     @classmethod
     def decode(cls, text: str) -> Assignment:
-        """The inverse of `encode`; fields this version does not know are ignored."""
-        raw: dict[str, Any] = json.loads(base64.b64decode(text))
+        """The inverse of `encode`."""
+        return cls.from_fields(json.loads(base64.b64decode(text)))
+
+    @classmethod
+    def from_fields(cls, raw: Mapping[str, Any]) -> Assignment:
+        """The assignment with these fields, which must be there; those this version does not know are ignored."""
         known = {field.name for field in fields(cls)}
         values = {key: value for key, value in raw.items() if key in known}
         values["acceptance"] = tuple(values.get("acceptance") or ())

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import struct
 import zlib
 from collections.abc import Iterator
 from typing import Any
 
 from omoi_os.protocol.events import Event
-
-#: Length of the JSON in bytes, then its CRC32, both little-endian.
-HEADER = struct.Struct("<II")
+from omoi_os.protocol.frames import HEADER, frame
 
 #: No event is this large; a greater length means that the header is damaged.
 MAX_FRAME_BYTES = 64 * 1024 * 1024
@@ -19,8 +16,7 @@ MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 def encode_frame(event: Event) -> bytes:
     """One event as it is appended to the spool."""
-    body = json.dumps(event.to_json(), allow_nan=False).encode()
-    return HEADER.pack(len(body), zlib.crc32(body)) + body
+    return frame(json.dumps(event.to_json(), allow_nan=False).encode())
 
 
 def decode_body(body: bytes, checksum: int) -> Event | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,11 @@ class Api:
         """Post events that are JSON already."""
         body = b'{"events":[' + b",".join(events) + b"]}"
         return await self._send("POST", self.events_url + "/batch", body=body, content_type="application/json")
+
+    async def answer_to_first(self, connection: int) -> http.Answer:
+        """The answer to the batch that was posted on this descriptor before the rest of the worker was there."""
+        answer = await http.receive(socket.socket(fileno=connection), timeout=TIMEOUT_SECONDS)
+        return _checked(answer, f"POST {self.events_url}/batch")
 
     async def post_event(self, event: Event, *, timeout: float) -> http.Answer:
         """Post one event, once."""
@@ -78,6 +84,10 @@ class Api:
         if content_type:
             headers["Content-Type"] = content_type
         answer = await http.request(method, url, headers=headers, body=body, timeout=timeout)
-        if answer.status in (401, 409):
-            raise Superseded(f"{method} {url} answered {answer.status}")
-        return answer
+        return _checked(answer, f"{method} {url}")
+
+
+def _checked(answer: http.Answer, request: str) -> http.Answer:
+    if answer.status in (401, 409):
+        raise Superseded(f"{request} answered {answer.status}")
+    return answer

@@ -11,9 +11,9 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from omoi_os.worker.command import agent_argv
+from omoi_os.worker.launch import MARK_NAME, Launched
 from omoi_os.worker.places import Places
-from omoi_os.worker.processes import MARK_NAME, kill_marked, kill_tree
+from omoi_os.worker.processes import kill_marked, kill_tree
 from omoi_os.worker.usage import Agent
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -56,12 +56,37 @@ def agent_environ(environ: Mapping[str, str], places: Places, *, mark: str) -> d
     }
 
 
+class Process:
+    """A process that this one started."""
+
+    def __init__(self, pid: int) -> None:
+        loop = asyncio.get_running_loop()
+        self.pid = pid
+        self.returncode: int | None = None
+        self._ended = loop.create_future()
+        self._handle = os.pidfd_open(pid)
+        loop.add_reader(self._handle, self._collect)
+
+    def _collect(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._handle)
+        os.close(self._handle)
+        self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        self._ended.set_result(None)
+
+    async def wait(self) -> int:
+        """Its exit code, negative for a signal, once it has ended."""
+        await asyncio.shield(self._ended)
+        assert self.returncode is not None  # noqa: S101
+        return self.returncode
+
+
 class AgentChild:
     """One agent child. It is hostile: what it says is data, and it may die at any moment."""
 
-    def __init__(self, process: asyncio.subprocess.Process, streams: Streams, *, mark: str) -> None:
+    def __init__(self, process: Process, streams: Streams, *, stderr: asyncio.StreamReader, mark: str) -> None:
         self._process = process
         self._mark = mark
+        self._errors = stderr
         self._reader, self._writer = streams
         self._pending = bytearray()
         self._searched = 0
@@ -70,24 +95,14 @@ class AgentChild:
         self._reading = asyncio.create_task(self._read_stderr())
 
     @classmethod
-    async def spawn(cls, places: Places) -> AgentChild:
-        """Start it; it imports the SDK while it waits for `start`, and knows nothing of any task until then."""
-        for folder in ("claude", "run"):
-            (places.home / ".cache" / folder).mkdir(parents=True, exist_ok=True, mode=0o700)
-        mark = os.urandom(8).hex()
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = await asyncio.create_subprocess_exec(
-                *agent_argv(theirs.fileno()),
-                cwd=places.home,
-                env={"HOME": str(places.home), "LC_ALL": "C.UTF-8", MARK_NAME: mark},
-                pass_fds=[theirs.fileno()],
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
-            )
-        return cls(process, await asyncio.open_connection(sock=ours), mark=mark)
+    async def adopt(cls, launched: Launched) -> AgentChild:
+        """Take over a child that was launched, once."""
+        streams = await asyncio.open_connection(sock=socket.socket(fileno=launched.channel))
+        loop = asyncio.get_running_loop()
+        stderr = asyncio.StreamReader()
+        pipe = os.fdopen(launched.stderr, "rb", buffering=0)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stderr), pipe)
+        return cls(Process(launched.pid), streams, stderr=stderr, mark=launched.mark)
 
     @property
     def agent(self) -> Agent:
@@ -100,8 +115,7 @@ class AgentChild:
         return self._stderr.decode(errors="replace").strip()
 
     async def _read_stderr(self) -> None:
-        stream = self._process.stderr
-        while stream and (chunk := await stream.read(CHUNK_BYTES)):
+        while chunk := await self._errors.read(CHUNK_BYTES):
             self._stderr += chunk
             del self._stderr[:-STDERR_BYTES]
 
@@ -114,13 +128,6 @@ class AgentChild:
     async def start(self, conversation: Mapping[str, Any], environ: Mapping[str, str], places: Places) -> None:
         """Let it work; its environment comes with the order, so that it can wait for one without knowing any task."""
         await self.send({**conversation, "environ": agent_environ(environ, places, mark=self._mark)})
-
-    async def wait_until_ready(self) -> bool:
-        """True once it has loaded the SDK; False when it ended before."""
-        async for message in self.messages():
-            if not isinstance(message, NotJson) and message.get("type") == "ready":
-                return True
-        return False
 
     async def messages(self) -> AsyncIterator[dict[str, Any] | NotJson]:
         """What it says, line by line, until it hangs up; an unreadable line is given as `NotJson`."""
@@ -154,10 +161,6 @@ class AgentChild:
             return await self._reader.read(CHUNK_BYTES)
         except OSError:
             return b""
-
-    async def ended(self) -> None:
-        """Return when its process has ended, by whatever hand."""
-        await self._process.wait()
 
     async def wait(self, *, timeout: float = ENDING_SECONDS) -> int | None:
         """Its exit code (negative: the signal) once it has ended by itself; None when it had to be killed."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
 
 #: The folder that holds the package `omoi_os`, and the interpreter: of this process.
-SOURCE = str(Path(__file__).resolve().parents[2])
+SOURCE = os.path.realpath(f"{__file__}/../../..")
 PYTHON = sys.executable
 
 #: How long `salvage_argv` takes at the most, for whoever has to name a time-out.
@@ -18,7 +18,10 @@ def worker_argv(python: str = PYTHON, source: str = SOURCE, *, waiting: bool = F
 
     With `waiting` it starts without a task, loads the agent's SDK in its child and waits for `handover_argv`.
     """
-    return _reporter_argv("waiting" if waiting else "main", python, source)
+    # The first event, or the wait for a task, comes before the imports of all the rest.
+    first = "waiting import wait as begin" if waiting else "beginning import begin"
+    steps = f"from omoi_os.worker.{first}; begun = begin(); from omoi_os.worker.main import main; main(begun)"
+    return [python, "-I", "-S", "-c", _program(source, steps)]
 
 
 def door_argv(python: str = PYTHON, source: str = SOURCE) -> list[str]:
@@ -47,12 +50,12 @@ def salvage_argv(python: str = PYTHON, source: str = SOURCE) -> list[str]:
 
 def agent_argv(channel: int) -> list[str]:
     """The agent child, with the packages of this interpreter. `channel` is the inherited socket's number."""
-    return [PYTHON, "-I", "-c", _start("agent", SOURCE), str(channel)]
+    return [PYTHON, "-I", "-c", _program(SOURCE, "from omoi_os.worker.agent import main; main()"), str(channel)]
 
 
 def _reporter_argv(module: str, python: str, source: str) -> list[str]:
-    return [python, "-I", "-S", "-c", _start(module, source)]
+    return [python, "-I", "-S", "-c", _program(source, f"from omoi_os.worker.{module} import main; main()")]
 
 
-def _start(module: str, source: str) -> str:
-    return f"import sys; sys.path.insert(0, {source!r}); from omoi_os.worker.{module} import main; main()"
+def _program(source: str, steps: str) -> str:
+    return f"import sys; sys.path.insert(0, {source!r}); {steps}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 from collections.abc import Awaitable, Callable
@@ -12,7 +13,7 @@ from typing import Any, NoReturn
 
 from omoi_os.protocol.events import Event, EventSource, EventType, blob_digests
 from omoi_os.worker.api import Api
-from omoi_os.worker.http import HttpError
+from omoi_os.worker.http import Answer, HttpError
 from omoi_os.worker.spool import Spool
 
 MAX_BATCH_EVENTS = 100
@@ -26,8 +27,14 @@ class _Refused(Exception):
     """The server takes this batch in no case: it is too large or makes no sense to it."""
 
 
-async def deliver(spool: Spool, api: Api, *, blobs: Path) -> NoReturn:
-    """Send what is spooled, for ever, through any outage. Ends only by `Superseded`."""
+async def deliver(spool: Spool, api: Api, *, blobs: Path, sent: int | None = None) -> NoReturn:
+    """Send what is spooled, for ever, through any outage. Ends only by `Superseded`.
+
+    `sent` is the connection on which the first event was posted already; without a good answer it is sent again.
+    """
+    if sent is not None:
+        with contextlib.suppress(HttpError, _Refused):
+            spool.acknowledge(_last_seq(await api.answer_to_first(sent)))
     limit = MAX_BATCH_EVENTS
     wait = FIRST_WAIT_SECONDS
     while True:
@@ -56,7 +63,10 @@ async def _send(batch: list[Event], api: Api, *, blobs: Path) -> int:
     """Post one batch, its blobs first; returns the last number that the server has."""
     for event in batch:
         await _put_blobs(event, api, blobs=blobs)
-    answer = await api.post_batch([json.dumps(event.to_json()).encode() for event in batch])
+    return _last_seq(await api.post_batch([json.dumps(event.to_json()).encode() for event in batch]))
+
+
+def _last_seq(answer: Answer) -> int:
     if answer.status in (400, 413, 422):
         raise _Refused
     if answer.status >= 300:

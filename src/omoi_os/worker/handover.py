@@ -20,6 +20,11 @@ FOLDER = ".omoi"
 SOCKET = "handover.sock"
 TAKEN = "taken"
 
+#: There too: the sign that the SDK is loaded, what was handed over, and the reporter's process id.
+READY = "ready"
+VARIABLES = "variables"
+PID = paths.PID_FILE.rpartition("/")[2]
+
 EXIT_TAKEN = 0
 EXIT_REFUSED = 2
 EXIT_TAKEN_BEFORE = 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,19 @@ async def request(
         raise HttpError(f"{method} {url}: the connection was closed before the answer was whole") from None
     except (OSError, ValueError, asyncio.LimitOverrunError) as error:
         raise HttpError(f"{method} {url}: {error or type(error).__name__}") from error
+
+
+async def receive(connection: socket.socket, *, timeout: float) -> Answer:
+    """Read the answer to a request that was sent on a connection; it is closed afterwards."""
+    try:
+        async with asyncio.timeout(timeout):
+            reader, writer = await asyncio.open_connection(sock=connection)
+            try:
+                return await _read_answer(reader)
+            finally:
+                writer.transport.abort()
+    except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
+        raise HttpError(f"no whole answer to the first event: {error or type(error).__name__}") from error
 
 
 async def _exchange(method: str, url: str, *, headers: Mapping[str, str], body: bytes | Path) -> Answer:

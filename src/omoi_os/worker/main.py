@@ -14,12 +14,13 @@ from typing import Any
 
 from omoi_os.worker import delivery
 from omoi_os.worker.api import Api, Superseded
-from omoi_os.worker.child import AgentChild
+from omoi_os.worker.beginning import Begun
 from omoi_os.worker.door import open_door
-from omoi_os.worker.environment import BadEnvironment, Environment
+from omoi_os.worker.environment import Environment
 from omoi_os.worker.report import Report
 from omoi_os.worker.run import EXIT_FAILED, EXIT_STOPPED, Run
 from omoi_os.worker.spool import Spool
+from omoi_os.worker.variables import BadEnvironment
 
 EXIT_NOT_STARTED = 2
 EXIT_SUPERSEDED = 3
@@ -28,19 +29,20 @@ EXIT_SUPERSEDED = 3
 DRAIN_SECONDS = 8.0
 
 
-async def run(environment: Environment, *, child: AgentChild | None = None) -> int:
+async def run(environment: Environment, begun: Begun) -> int:
     """Open the door, then work, deliver and beat side by side until the last event is acknowledged."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     places = environment.places
     server = await open_door(places.door_socket) if places.door.is_dir() else None
     with contextlib.closing(Spool(places.spool)) as spool:
         places.pid_file.write_text(str(os.getpid()))
         report = Report(spool, blobs=places.blobs)
         api = Api(environment.events_url, environment.token)
-        attempt = Run(environment, report, api, child=child)
+        attempt = Run(environment, report, api, begun=begun)
         senders = [
-            asyncio.create_task(delivery.deliver(spool, api, blobs=places.blobs)),
+            asyncio.create_task(delivery.deliver(spool, api, blobs=places.blobs, sent=begun.answer)),
             asyncio.create_task(delivery.beat(api, attempt.status, every=environment.assignment.heartbeat_seconds)),
             asyncio.create_task(attempt.transcripts.save_turns()),
         ]
@@ -104,11 +106,11 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
-def main() -> None:
-    """Run the worker with this process's environment."""
+def main(begun: Begun) -> None:
+    """Run the worker, from what was begun to its end."""
     try:
-        environment = Environment.read(os.environ)
+        environment = Environment.read(begun.variables)
     except BadEnvironment as error:
         _say(str(error))
         sys.exit(EXIT_NOT_STARTED)
-    sys.exit(asyncio.run(run(environment)))
+    sys.exit(asyncio.run(run(environment, begun)))

@@ -42,7 +42,7 @@ class Places:
     @property
     def pid_file(self) -> Path:
         """The reporter's process id, for whoever asks it to stop."""
-        return self.private / Path(paths.PID_FILE).name
+        return self.private / handover.PID
 
     @property
     def base_file(self) -> Path:
@@ -52,7 +52,7 @@ class Places:
     @property
     def ready_file(self) -> Path:
         """Written by a waiting worker once the agent's SDK is loaded."""
-        return self.private / "ready"
+        return self.private / handover.READY
 
     @property
     def taken_file(self) -> Path:
@@ -62,7 +62,7 @@ class Places:
     @property
     def variables_file(self) -> Path:
         """What was handed over: the environment that a salvage in this sandbox would not have otherwise."""
-        return self.private / "variables"
+        return self.private / handover.VARIABLES
 
     @property
     def handover_socket(self) -> Path:

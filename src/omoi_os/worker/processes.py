@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from omoi_os.worker.launch import MARK_NAME
+
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -17,9 +19,6 @@ _OOM_COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memo
 
 #: How often the processes are looked through for what was started while others were killed.
 MAX_PASSES = 20
-
-#: The variable that tells the agent's processes from all others.
-MARK_NAME = "OMOI_AGENT"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,13 @@ from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.protocol.events import EventType
 from omoi_os.worker import failures, skills
 from omoi_os.worker.api import Api
+from omoi_os.worker.beginning import Begun
 from omoi_os.worker.child import AgentChild, NotJson, finite
 from omoi_os.worker.environment import Environment
 from omoi_os.worker.failures import Failure
 from omoi_os.worker.git import GitError, Repository
 from omoi_os.worker.http import HttpError
+from omoi_os.worker.launch import launch
 from omoi_os.worker.processes import oom_kills
 from omoi_os.worker.prompt import guidance, prompt, with_description
 from omoi_os.worker.report import Report
@@ -38,8 +40,8 @@ SAVING_SECONDS = 8.0
 class Run:
     """One attempt at one task. `work` runs it; `stop` asks it to end; `shut_down` ends it when it did not."""
 
-    def __init__(self, environment: Environment, report: Report, api: Api, *, child: AgentChild | None = None) -> None:
-        """`child` is an agent child that was started before the task was known."""
+    def __init__(self, environment: Environment, report: Report, api: Api, *, begun: Begun) -> None:
+        """`begun` tells what was done before the rest of the worker was there."""
         self._environment = environment
         self._places = environment.places
         self._assignment = environment.assignment
@@ -47,7 +49,8 @@ class Run:
         self._api = api
         self._repository = Repository(self._places, self._assignment, environment.token, environment.variables)
         self._usage = Usage([self._places.home, self._places.workspace])
-        self._child = child
+        self._begun = begun
+        self._child: AgentChild | None = None
         self.transcripts = Transcripts(api, self._places)
         self._base: str | None = None
         self._result: dict[str, Any] = {}
@@ -58,8 +61,9 @@ class Run:
 
     async def work(self) -> int:
         """From the start to the last event; returns the exit code."""
-        self._emit_started()
-        child = self._child = self._child or await AgentChild.spawn(self._places)
+        if not self._begun.is_started:
+            self._emit_started()
+        child = self._child = await AgentChild.adopt(self._begun.child or launch(str(self._places.home)))
         try:
             failure = await self._prepare() or await self._converse(child)
             if failure is None:

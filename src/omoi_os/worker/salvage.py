@@ -20,7 +20,7 @@ from omoi_os.worker import delivery
 from omoi_os.worker.api import Api, Superseded
 from omoi_os.worker.command import SALVAGE_SECONDS
 from omoi_os.worker.door import open_door
-from omoi_os.worker.environment import BadEnvironment, Environment
+from omoi_os.worker.environment import Environment
 from omoi_os.worker.git import GitError, Repository
 from omoi_os.worker.handover import MAX_VARIABLES_BYTES
 from omoi_os.worker.http import HttpError
@@ -29,6 +29,7 @@ from omoi_os.worker.processes import kill_tree
 from omoi_os.worker.spool import Spool
 from omoi_os.worker.transcripts import Transcripts, newest_session
 from omoi_os.worker.unfinished import save_unfinished_work
+from omoi_os.worker.variables import BadEnvironment, parse
 
 #: How long all of it may take; of that, a worker that still runs to save by itself, and what remains to be sent.
 ALL_SECONDS = SALVAGE_SECONDS - 3.0
@@ -194,10 +195,10 @@ def _read_environment() -> Environment:
     if select.select([sys.stdin], [], [], STDIN_SECONDS)[0]:
         given = sys.stdin.buffer.read(MAX_VARIABLES_BYTES)
     if given:
-        return Environment.parse(given)
+        return Environment.read(parse(given))
     handed_over = Places.from_environ(os.environ).variables_file
     if not os.environ.get("TASK_DATA_BASE64") and handed_over.is_file():
-        return Environment.parse(handed_over.read_bytes())
+        return Environment.read(parse(handed_over.read_bytes()))
     return Environment.read(os.environ)
 
 

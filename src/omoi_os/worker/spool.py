@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from omoi_os.protocol.events import Event, EventSource, EventType
-from omoi_os.protocol.spool import HEADER, decode_body, encode_frame, walk_frames
+from omoi_os.protocol.frames import HEADER
+from omoi_os.protocol.spool import decode_body, encode_frame, walk_frames
 
 
 class Spool:

@@ -1,26 +1,30 @@
-"""Waiting: the reporter of a warm sandbox. Everything is loaded and nothing is known until a task is handed over.
+"""Waiting: the first stage of a warm sandbox's reporter. The agent's SDK loads, and nothing is known of any task.
 
-Exit codes: those of `main`; 1 also when the agent's child dies before there is a task, 2 when there was one before.
+It may last for half an hour, so it imports next to nothing. Exit codes: those of `main`; 1 also when the agent's child
+dies before there is a task, 2 when there was one before.
 """
 
 from __future__ import annotations
 
-import asyncio
+import _signal  # type: ignore[import-not-found]
+import _socket
 import os
-import signal
-import socket
+import select
 import sys
-from typing import Any
+import time
 
-from omoi_os.worker import main as reporter
-from omoi_os.worker.child import AgentChild
-from omoi_os.worker.environment import BadEnvironment, Environment
-from omoi_os.worker.handover import MAX_VARIABLES_BYTES
-from omoi_os.worker.places import Places
-from omoi_os.worker.run import EXIT_FAILED, EXIT_STOPPED
+from omoi_os.worker import handover, variables
+from omoi_os.worker.beginning import Begun, hold_sigterm, home_of, report_start
+from omoi_os.worker.launch import Launched, launch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 #: How long whoever hands a task over may take.
 HANDOVER_SECONDS = 10.0
+MAX_CALLERS = 16
+CHUNK_BYTES = 64 * 1024
 
 #: The answers to a handover, each followed by a line's end or a reason.
 TAKEN = b"taken"
@@ -28,136 +32,214 @@ REFUSED = b"refused"
 #: The answer to whoever hands nothing over, once the SDK is loaded.
 READY = b"ready"
 
+EXIT_FAILED = 1
+EXIT_HAD_ITS_TASK = 2
+EXIT_STOPPED = 128 + _signal.SIGTERM
+
+
+class _Caller:
+    """Somebody who connected: what came so far, and until when the rest must come."""
+
+    __slots__ = ("connection", "deadline", "received")
+
+    def __init__(self, connection: _socket.socket) -> None:
+        self.connection = connection
+        self.received = bytearray()
+        self.deadline: float | None = time.monotonic() + HANDOVER_SECONDS
+
 
 class Handover:
     """Listens for the task. The first one that makes a start is taken, and no other after it."""
 
-    def __init__(self, places: Places) -> None:
-        self._places = places
-        self._serving: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
-        self._ready = asyncio.Event()
-        self._open = True
-        self.taken: asyncio.Future[Environment] = asyncio.get_running_loop().create_future()
+    def __init__(self, folder: str, child: Launched) -> None:
+        self._folder = folder
+        self._child = child
+        self._process = os.pidfd_open(child.pid)
+        self._is_ready = False
+        self._callers: dict[int, _Caller] = {}
+        self._stopping, self._stop = os.pipe()
+        self._poll = select.poll()
+        self._listener = _listen(f"{folder}/{handover.SOCKET}")
+        #: The variables that were taken, and the assignment among them.
+        self.taken: tuple[dict[str, str], dict[str, object]] | None = None
 
-    async def listen(self) -> None:
-        """Listen in the home, for its owner alone."""
-        self._places.handover_socket.unlink(missing_ok=True)
-        listener = socket.socket(socket.AF_UNIX)
-        before = os.umask(0o177)
-        try:
-            listener.bind(str(self._places.handover_socket))
-        finally:
-            os.umask(before)
-        self._server = await asyncio.start_unix_server(self._connected, sock=listener)
+    def wait(self) -> None:
+        """Return once a task is taken, SIGTERM comes or the child ends."""
+        os.set_blocking(self._stop, False)
+        _signal.signal(_signal.SIGTERM, lambda *_: None)
+        _signal.set_wakeup_fd(self._stop)
+        for file in (self._stopping, self._process, self._child.channel, self._listener.fileno()):
+            self._poll.register(file, select.POLLIN)
+        while self.taken is None:
+            woken = {file for file, _ in self._poll.poll(self._patience())}
+            if self._stopping in woken or self._process in woken:
+                return
+            if self._child.channel in woken:
+                self._hear_child()
+            for file in woken & self._callers.keys():
+                self._read(self._callers[file])
+            if self._listener.fileno() in woken:
+                self._accept()
+            self._drop_late()
 
-    def tell_ready(self) -> None:
-        """Let whoever asks know that a task may come now and starts at once."""
-        self._places.ready_file.touch(mode=0o600)
-        self._ready.set()
+    @property
+    def was_stopped(self) -> bool:
+        """Whether SIGTERM came."""
+        return bool(select.select([self._stopping], [], [], 0)[0])
 
     def close(self) -> None:
-        """Leave no way in."""
-        if self._server:
-            self._server.close()
-        self._open = False
-        self._ready.set()
-        self._places.handover_socket.unlink(missing_ok=True)
-        self._places.ready_file.unlink(missing_ok=True)
+        """Leave no way in; whoever still waits finds the connection closed without an answer."""
+        for name in (handover.SOCKET, handover.READY):
+            _remove(f"{self._folder}/{name}")
+        self._listener.close()
+        for caller in list(self._callers.values()):
+            self._hang_up(caller)
+        _signal.set_wakeup_fd(-1)
+        for file in (self._process, self._stop, self._stopping):
+            os.close(file)
 
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._serve(reader, writer))
-        self._serving.add(task)
-        task.add_done_callback(self._serving.discard)
+    def _patience(self) -> float | None:
+        """Until the first caller is late, in milliseconds."""
+        deadlines = [caller.deadline for caller in self._callers.values() if caller.deadline]
+        return max(0.0, min(deadlines) - time.monotonic()) * 1000 if deadlines else None
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(HANDOVER_SECONDS):
-                raw = await _read_all(reader)
-        except (TimeoutError, OSError):
-            writer.close()
+    def _hear_child(self) -> None:
+        """The child has one thing to say before there is a task: that the SDK is loaded."""
+        self._poll.unregister(self._child.channel)
+        if not os.read(self._child.channel, CHUNK_BYTES):
             return
-        if not raw:
-            await self._ready.wait()
-        if self._open:
-            # Whoever finds the connection closed without an answer came second.
-            writer.write((self._take(raw) if raw else READY) + b"\n")
-        writer.close()
+        os.close(os.open(f"{self._folder}/{handover.READY}", os.O_CREAT | os.O_WRONLY, 0o600))
+        self._is_ready = True
+        for caller in list(self._callers.values()):
+            if caller.deadline is None:
+                self._hang_up(caller, answer=READY)
+
+    def _accept(self) -> None:
+        file, _ = self._listener._accept()  # type: ignore[attr-defined]
+        connection = _socket.socket(fileno=file)
+        connection.setblocking(False)
+        if len(self._callers) >= MAX_CALLERS:
+            connection.close()
+            return
+        self._callers[connection.fileno()] = _Caller(connection)
+        self._poll.register(connection.fileno(), select.POLLIN)
+
+    def _read(self, caller: _Caller) -> None:
+        try:
+            chunk = caller.connection.recv(CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._hang_up(caller)
+            return
+        caller.received += chunk
+        if len(caller.received) > handover.MAX_VARIABLES_BYTES:
+            self._hang_up(caller, answer=REFUSED + b" the variables are too long")
+        elif chunk:
+            return
+        elif caller.received:
+            self._hang_up(caller, answer=self._take(bytes(caller.received)))
+        elif self._is_ready:
+            self._hang_up(caller, answer=READY)
+        else:
+            # Nothing more comes from there; the answer does, once the child is ready.
+            caller.deadline = None
+            self._poll.unregister(caller.connection.fileno())
 
     def _take(self, raw: bytes) -> bytes:
+        if self.taken:
+            return b""
         try:
-            environment = Environment.parse(raw)
-        except BadEnvironment as error:
+            given = variables.parse(raw)
+            assignment = variables.assignment(given)
+        except variables.BadEnvironment as error:
             return REFUSED + b" " + str(error).encode(errors="replace")
-        with open(self._places.variables_file, "wb", opener=_private) as file:
-            file.write(raw)
-        self._places.taken_file.touch(mode=0o600)
-        self.close()
-        self.taken.set_result(environment)
+        hold_sigterm()
+        _write(f"{self._folder}/{handover.VARIABLES}", raw)
+        _write(f"{self._folder}/{handover.TAKEN}", b"")
+        self.taken = given, assignment
         return TAKEN
+
+    def _drop_late(self) -> None:
+        now = time.monotonic()
+        for caller in list(self._callers.values()):
+            if caller.deadline is not None and caller.deadline <= now:
+                self._hang_up(caller)
+
+    def _hang_up(self, caller: _Caller, *, answer: bytes = b"") -> None:
+        del self._callers[caller.connection.fileno()]
+        if caller.deadline is not None:
+            self._poll.unregister(caller.connection.fileno())
+        if answer:
+            try:
+                caller.connection.sendall(answer + b"\n")
+            except OSError:
+                answer = b""
+        caller.connection.close()
+
+
+def _listen(path: str) -> _socket.socket:
+    """Listen in the home, for its owner alone."""
+    _remove(path)
+    listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        listener.bind(path)
+    finally:
+        os.umask(before)
+    listener.listen(MAX_CALLERS)
+    return listener
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)  # noqa: PTH108
+    except FileNotFoundError:
+        return
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path, "wb", opener=_private) as file:
+        file.write(content)
 
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-async def _read_all(reader: asyncio.StreamReader) -> bytes:
-    """All of it, or so little of what is too long that it is no JSON."""
-    raw = bytearray()
-    while len(raw) <= MAX_VARIABLES_BYTES and (chunk := await reader.read(MAX_VARIABLES_BYTES)):
-        raw += chunk
-    return bytes(raw) if len(raw) <= MAX_VARIABLES_BYTES else bytes(raw[:1])
-
-
-async def wait(places: Places) -> int:
-    """Load the agent's child, wait for a task, then be a reporter like any other."""
-    stop = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    handover = Handover(places)
-    child = await AgentChild.spawn(places)
+def wait() -> Begun:
+    """Have the agent's SDK loaded and wait for a task, knowing only the places that the environment names."""
+    home = home_of(dict(os.environ))
+    folder = f"{home}/{handover.FOLDER}"
+    os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
+    if os.access(f"{folder}/{handover.TAKEN}", os.F_OK):
+        _say("A warm sandbox is used once, and this one had its task.")
+        sys.exit(EXIT_HAD_ITS_TASK)
+    _write(f"{folder}/{handover.PID}", str(os.getpid()).encode())
+    child = launch(home)
+    waiting = Handover(folder, child)
     try:
-        await handover.listen()
-        environment = await _first(handover, child, stop)
+        waiting.wait()
+        was_stopped = waiting.was_stopped
     finally:
-        handover.close()
-    if environment is None:
-        await child.kill()
-        return EXIT_STOPPED if stop.is_set() else EXIT_FAILED
-    return await reporter.run(environment, child=child)
+        waiting.close()
+    if waiting.taken is None or was_stopped:
+        _give_up(child, was_stopped=was_stopped)
+    given, assignment = waiting.taken
+    begun = Begun(given, child)
+    report_start(begun, assignment)
+    return begun
 
 
-async def _first(handover: Handover, child: AgentChild, stop: asyncio.Event) -> Environment | None:
-    """The environment once it is handed over; None on SIGTERM or when the child ends."""
-    stopping = asyncio.create_task(stop.wait())
-    loading = asyncio.create_task(child.wait_until_ready())
-    ending = asyncio.create_task(child.ended())
-    waking: set[asyncio.Future[Any]] = {handover.taken, stopping, ending}
-    try:
-        await asyncio.wait({loading, *waking}, return_when=asyncio.FIRST_COMPLETED)
-        if loading.done() and loading.result():
-            handover.tell_ready()
-            await asyncio.wait(waking, return_when=asyncio.FIRST_COMPLETED)
-        if handover.taken.done() and not stop.is_set():
-            return handover.taken.result()
-        if not stop.is_set():
-            _say(f"The agent's child ended while it waited: {child.stderr[-1000:]}")
-        return None
-    finally:
-        for task in (stopping, loading, ending):
-            task.cancel()
-        await asyncio.gather(stopping, loading, ending, return_exceptions=True)
+def _give_up(child: Launched, *, was_stopped: bool) -> NoReturn:
+    os.kill(child.pid, _signal.SIGKILL)
+    os.waitpid(child.pid, 0)
+    if was_stopped:
+        sys.exit(EXIT_STOPPED)
+    said = os.read(child.stderr, CHUNK_BYTES).decode(errors="replace").strip()
+    _say(f"The agent's child ended while it waited: {said[-1000:]}")
+    sys.exit(EXIT_FAILED)
 
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)  # noqa: T201
-
-
-def main() -> None:
-    """Wait for a task, with the places that this process's environment names and nothing else of it."""
-    places = Places.from_environ(os.environ)
-    places.private.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if places.taken_file.exists():
-        _say("A warm sandbox is used once, and this one had its task.")
-        sys.exit(reporter.EXIT_NOT_STARTED)
-    places.pid_file.write_text(str(os.getpid()))
-    sys.exit(asyncio.run(wait(places)))
