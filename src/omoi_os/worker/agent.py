@@ -8,10 +8,14 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio.lowlevel
+
 from omoi_os.protocol.events import Event
+from omoi_os.worker.deferred import absent
 from omoi_os.worker.sdk import (
     ClaudeAgentOptions,
     ClaudeSDKClient,
@@ -69,10 +73,23 @@ class Channel:
         await self.send({"type": "event", "event_type": event.event_type, "event_data": event.event_data})
 
 
+@asynccontextmanager
+async def connected(chosen: ClaudeAgentOptions) -> AsyncIterator[ClaudeSDKClient]:
+    """A client whose CLI runs."""
+    client = ClaudeSDKClient(chosen)
+    # The SDK would load it to pass the trace of its caller on. Here there is none, and the CLI would wait 70 ms.
+    with absent("opentelemetry"):
+        await client.connect()
+    try:
+        yield client
+    finally:
+        await client.disconnect()
+
+
 async def work(channel: Channel, start: Mapping[str, Any]) -> None:
     """One conversation, from the prompt to its result."""
     conversation = Conversation(workspace=start["workspace"])
-    async with ClaudeSDKClient(options(start)) as client:
+    async with connected(options(start)) as client:
         await client.query(start["prompt"])
         orders = asyncio.create_task(_obey(channel, client))
         try:
@@ -123,6 +140,8 @@ def _failure(error: Exception) -> dict[str, Any]:
 async def _run(connection: socket.socket) -> int:
     reader, writer = await asyncio.open_connection(sock=connection, limit=MAX_MESSAGE_BYTES)
     channel = Channel(reader, writer)
+    # The SDK's event loop library loads its other half at the first use.
+    await anyio.lowlevel.checkpoint()
     await channel.send({"type": "ready"})
     start = await channel.receive()
     if start is None:

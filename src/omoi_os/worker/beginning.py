@@ -64,8 +64,15 @@ def home_of(given: dict[str, str]) -> str:
     return given.get("HOME") or paths.HOME
 
 
+def _spare_tls(url: str) -> None:
+    """Where nothing is encrypted, asyncio does without OpenSSL, which is slow to load and large."""
+    if url.startswith(_PLAIN):
+        sys.modules.setdefault("ssl", None)  # type: ignore[arg-type]
+
+
 def report_start(begun: Begun, assignment: dict[str, object]) -> None:
     """Write `agent.started` into an empty spool, make it safe and send it; whatever fails is left to the delivery."""
+    _spare_tls(begun.variables["CALLBACK_URL"])
     event = _started(assignment)
     if event is None:
         return

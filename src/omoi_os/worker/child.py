@@ -48,6 +48,8 @@ def agent_environ(environ: Mapping[str, str], places: Places, *, mark: str) -> d
         "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
         # The SDK brings its CLI along: to ask that one for its version costs a start of it.
         "CLAUDE_AGENT_SDK_SKIP_VERSION_CHECK": "1",
+        # Nor is it looked for which program uses it: that costs a search through all installed packages.
+        "CLAUDE_AGENT_SDK_CLIENT_APP": "",
         # The CLI refuses some modes to root unless it is told that a sandbox holds it.
         "IS_SANDBOX": "1",
         # A git command of the agent that needs a password must fail, not wait for one.

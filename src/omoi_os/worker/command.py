@@ -19,8 +19,9 @@ def worker_argv(python: str = PYTHON, source: str = SOURCE, *, waiting: bool = F
     With `waiting` it starts without a task, loads the agent's SDK in its child and waits for `handover_argv`.
     """
     # The first event, or the wait for a task, comes before the imports of all the rest.
-    first = "waiting import wait as begin" if waiting else "beginning import begin"
-    steps = f"from omoi_os.worker.{first}; begun = begin(); from omoi_os.worker.main import main; main(begun)"
+    cold = "from omoi_os.worker.beginning import begin; begun = begin()"
+    warm = "from omoi_os.worker.waiting import Waiting; it = Waiting(); import omoi_os.worker.ahead; begun = it.wait()"
+    steps = f"{warm if waiting else cold}; from omoi_os.worker.main import main; main(begun)"
     return [python, "-I", "-S", "-c", _program(source, steps)]
 
 

@@ -81,3 +81,16 @@ def deferred() -> Iterator[None]:
     finally:
         for name in absent:
             del sys.modules[name]
+
+
+@contextmanager
+def absent(name: str) -> Iterator[None]:
+    """Let a package that is not loaded yet be one that is not installed."""
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[name]

@@ -58,6 +58,9 @@ class Handover:
         self._is_ready = False
         self._callers: dict[int, _Caller] = {}
         self._stopping, self._stop = os.pipe()
+        os.set_blocking(self._stop, False)
+        _signal.signal(_signal.SIGTERM, lambda *_: None)
+        _signal.set_wakeup_fd(self._stop)
         self._poll = select.poll()
         self._listener = _listen(f"{folder}/{handover.SOCKET}")
         #: The variables that were taken, and the assignment among them.
@@ -65,9 +68,6 @@ class Handover:
 
     def wait(self) -> None:
         """Return once a task is taken, SIGTERM comes or the child ends."""
-        os.set_blocking(self._stop, False)
-        _signal.signal(_signal.SIGTERM, lambda *_: None)
-        _signal.set_wakeup_fd(self._stop)
         for file in (self._stopping, self._process, self._child.channel, self._listener.fileno()):
             self._poll.register(file, select.POLLIN)
         while self.taken is None:
@@ -207,28 +207,34 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def wait() -> Begun:
-    """Have the agent's SDK loaded and wait for a task, knowing only the places that the environment names."""
-    home = home_of(dict(os.environ))
-    folder = f"{home}/{handover.FOLDER}"
-    os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
-    if os.access(f"{folder}/{handover.TAKEN}", os.F_OK):
-        _say("A warm sandbox is used once, and this one had its task.")
-        sys.exit(EXIT_HAD_ITS_TASK)
-    _write(f"{folder}/{handover.PID}", str(os.getpid()).encode())
-    child = launch(home)
-    waiting = Handover(folder, child)
-    try:
-        waiting.wait()
-        was_stopped = waiting.was_stopped
-    finally:
-        waiting.close()
-    if waiting.taken is None or was_stopped:
-        _give_up(child, was_stopped=was_stopped)
-    given, assignment = waiting.taken
-    begun = Begun(given, child)
-    report_start(begun, assignment)
-    return begun
+class Waiting:
+    """The wait of this process, which knows only the places that its environment names."""
+
+    def __init__(self) -> None:
+        """Have the agent's SDK loaded, and listen."""
+        home = home_of(dict(os.environ))
+        folder = f"{home}/{handover.FOLDER}"
+        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
+        if os.access(f"{folder}/{handover.TAKEN}", os.F_OK):
+            _say("A warm sandbox is used once, and this one had its task.")
+            sys.exit(EXIT_HAD_ITS_TASK)
+        _write(f"{folder}/{handover.PID}", str(os.getpid()).encode())
+        self._child = launch(home)
+        self._handover = Handover(folder, self._child)
+
+    def wait(self) -> Begun:
+        """Wait for a task, and report its start."""
+        try:
+            self._handover.wait()
+            was_stopped = self._handover.was_stopped
+        finally:
+            self._handover.close()
+        if self._handover.taken is None or was_stopped:
+            _give_up(self._child, was_stopped=was_stopped)
+        given, assignment = self._handover.taken
+        begun = Begun(given, self._child)
+        report_start(begun, assignment)
+        return begun
 
 
 def _give_up(child: Launched, *, was_stopped: bool) -> NoReturn:
