@@ -12,6 +12,7 @@ from omoi_os.bus.postgres import PostgresBus
 from omoi_os.config import Settings
 from omoi_os.db.base import make_engine, make_sessions, plain_url
 from omoi_os.db.embedded import url as embedded_url
+from omoi_os.orchestrator.bytecode import compile_worker
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatcher import dispatch
 from omoi_os.orchestrator.pool import drain, refill
@@ -43,6 +44,7 @@ async def run(settings: Settings) -> None:
     async with open_context(settings) as context:
         if warning := context.providers.default.limits_warning:
             log.warning("%s", warning)
+        context.jobs.start("compile the worker", compile_worker)
         await work(context, stopping)
         if settings.stop_sandboxes:
             await stop_all(context)

@@ -49,6 +49,15 @@ def salvage_argv(python: str = PYTHON, source: str = SOURCE) -> list[str]:
     return _reporter_argv("salvage", python, source)
 
 
+def compile_argv() -> list[str]:
+    """Run outside of any sandbox: imports all that a worker imports, and so leaves its bytecode behind.
+
+    Sandboxes see the program read-only, and without bytecode each of them would compile it anew.
+    """
+    modules = ", ".join(f"omoi_os.worker.{name}" for name in ("agent", "ahead", "door", "handover", "main", "salvage"))
+    return [PYTHON, "-I", "-c", _program(SOURCE, f"import {modules}")]
+
+
 def agent_argv(channel: int) -> list[str]:
     """The agent child, with the packages of this interpreter. `channel` is the inherited socket's number."""
     return [PYTHON, "-I", "-c", _program(SOURCE, "from omoi_os.worker.agent import main; main()"), str(channel)]
