@@ -32,6 +32,11 @@ asyncio.run(main())
 """
 
 
+def compile_sdk() -> None:
+    """Leave the bytecode of the SDK and of all that it imports behind, so that no floor has to compile anything."""
+    subprocess.run([sys.executable, "-I", "-c", "import claude_agent_sdk"], env={}, check=True)
+
+
 async def bubblewrap_and_python() -> float:
     """Milliseconds from the call of bwrap to the end of an interpreter that does nothing inside."""
     with _sandbox("-I", "-S", "-c", "pass") as (command, fds):
