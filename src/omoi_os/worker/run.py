@@ -102,6 +102,7 @@ class Run:
     async def _converse(self, child: AgentChild) -> Failure | None:
         """Let the agent work and relay what it says, until its result or its death."""
         self._report.phase = "working"
+        # Not beside the clone: the CLI takes its git status and looks for skills as soon as it starts.
         await child.start(self._conversation(), self._environment.variables, self._places)
         async for message in child.messages():
             if isinstance(message, NotJson) or message.get("type") == "event":
