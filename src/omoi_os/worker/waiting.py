@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 HANDOVER_SECONDS = 10.0
 MAX_CALLERS = 16
 CHUNK_BYTES = 64 * 1024
-
 #: The answers to a handover, each followed by a line's end or a reason.
 TAKEN = b"taken"
 REFUSED = b"refused"
@@ -171,10 +170,10 @@ class Handover:
         if caller.deadline is not None:
             self._poll.unregister(caller.connection.fileno())
         if answer:
-            try:
+            try:  # noqa: SIM105
                 caller.connection.sendall(answer + b"\n")
             except OSError:
-                answer = b""
+                pass
         caller.connection.close()
 
 
