@@ -54,7 +54,7 @@ async def test_30_without_an_engine_nothing_runs_and_the_remedy_is_told(bench: B
         await provider.create(bench.spec())
     with pytest.raises(SetupError, match="start it"):
         provider.check()
-    provider.close()
+    await provider.close()
 
 
 def test_30_without_seccomp_nothing_runs(tmp_path: Path) -> None:
