@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import psycopg
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session, SessionTransaction
 
 from omoi_os.bus.base import Topic, Wakeup
 from omoi_os.db.base import plain_url
@@ -18,6 +19,8 @@ log = logging.getLogger(__name__)
 CHANNEL = "omoi"
 RECONNECT_SECONDS = 0.5
 
+_PENDING = "announcements"
+
 
 class PostgresBus:
     """Wake-ups travel as `topic:key` on one channel; the database sends them when the transaction commits."""
@@ -26,10 +29,15 @@ class PostgresBus:
         self._conninfo = plain_url(database_url)
 
     async def announce(self, session: AsyncSession, topic: Topic, key: str) -> None:
-        """Part of the session's transaction: sent at its commit, and only then."""
-        await session.execute(
-            text("SELECT pg_notify(:channel, :payload)"), {"channel": CHANNEL, "payload": f"{topic}:{key}"}
-        )
+        """Part of the session's transaction: sent at its commit, all of them together, and only then."""
+        sync = session.sync_session
+        if not sync.in_transaction():
+            sync.begin()
+        pending: dict[str, None] = sync.info.setdefault(_PENDING, {})
+        if not pending:
+            event.listen(sync, "before_commit", _notify, once=True)
+            event.listen(sync, "after_soft_rollback", _forget, once=True)
+        pending[f"{topic}:{key}"] = None
 
     @asynccontextmanager
     async def listen(self, *topics: Topic) -> AsyncIterator[AsyncIterator[Wakeup]]:
@@ -61,6 +69,19 @@ class PostgresBus:
             except psycopg.Error as error:
                 log.warning("bus: connection lost, trying again: %s", str(error).strip())
             await asyncio.sleep(RECONNECT_SECONDS)
+
+
+def _notify(session: Session) -> None:
+    payloads = list(session.info.pop(_PENDING, ()))
+    if payloads:
+        session.execute(
+            text("SELECT pg_notify(:channel, payload) FROM unnest(CAST(:payloads AS text[])) AS payload"),
+            {"channel": CHANNEL, "payloads": payloads},
+        )
+
+
+def _forget(session: Session, _transaction: SessionTransaction) -> None:
+    session.info.pop(_PENDING, None)
 
 
 async def _drain(queue: asyncio.Queue[Wakeup]) -> AsyncIterator[Wakeup]:

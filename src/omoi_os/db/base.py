@@ -1,11 +1,13 @@
 """The declarative base, the engine and its sessions."""
 
+import select
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import JSON, DateTime, MetaData, Text
+from sqlalchemy import JSON, DateTime, MetaData, Text, event
 from sqlalchemy import Uuid as UuidType
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase
 
@@ -49,13 +51,23 @@ def plain_url(url: str) -> str:
 
 def make_engine(url: str, *, pool_size: int = 10) -> AsyncEngine:
     """An engine whose dead connections are noticed before they are used."""
-    return create_async_engine(
+    engine = create_async_engine(
         driver_url(url),
         pool_size=pool_size,
         max_overflow=pool_size,
-        pool_pre_ping=True,
         connect_args={"options": "-c timezone=UTC"},
     )
+    event.listen(engine.sync_engine, "checkout", _refuse_if_hung_up)
+    return engine
+
+
+def _refuse_if_hung_up(connection: Any, _record: Any, _proxy: Any) -> None:
+    """Have the pool connect anew when the server has closed this connection, which costs no question to it."""
+    poll = select.poll()
+    poll.register(connection.driver_connection.fileno(), select.POLLIN)
+    # Nobody has asked anything, so that whatever there is to read is a farewell.
+    if poll.poll(0):
+        raise DisconnectionError("the server has closed this connection")
 
 
 def make_sessions(engine: AsyncEngine) -> Sessions:

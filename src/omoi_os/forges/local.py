@@ -62,10 +62,10 @@ class LocalForge:
 
     async def create_branch(self, repository: Repository, name: str) -> str:
         """At the head of the default branch, unless it is there."""
-        await git.run("check-ref-format", _ref(name))
-        if head := await self.branch_head(repository, name):
-            return head
-        start = await self._default_head(repository)
+        heads = await _heads(self.path(repository), name, repository.default_branch)
+        if name in heads:
+            return heads[name]
+        start = _required(heads.get(repository.default_branch), repository)
         try:
             await git.run("update-ref", _ref(name), start, "0" * len(start), git_dir=self.path(repository))
         except ForgeError:
@@ -76,24 +76,15 @@ class LocalForge:
 
     async def branch_head(self, repository: Repository, name: str) -> str | None:
         """The commit, or None when there is no such branch."""
-        return await _head(self.path(repository), name)
+        return (await _heads(self.path(repository), name)).get(name)
 
     async def has_commits(self, repository: Repository, name: str) -> bool:
         """Whether the branch holds commits that the default branch does not."""
-        head = await self.branch_head(repository, name)
-        if head is None:
+        heads = await _heads(self.path(repository), name, repository.default_branch)
+        if name not in heads:
             return False
-        base = await self._default_head(repository)
+        head, base = heads[name], _required(heads.get(repository.default_branch), repository)
         return bool(await git.run("rev-list", "--max-count=1", head, f"^{base}", "--", git_dir=self.path(repository)))
-
-    async def _default_head(self, repository: Repository) -> str:
-        head = await self.branch_head(repository, repository.default_branch)
-        if head is None:
-            raise ForgeError(
-                f"the repository of project {repository.project_id} has no branch {repository.default_branch!r}: "
-                "push one or change the project's default_branch"
-            )
-        return head
 
     def _make_aside(self, repository: Repository) -> Path:
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -148,7 +139,7 @@ async def _settle(made: Path, repository: Repository) -> None:
         await git.run("config", key, value, git_dir=made)
     ref = _ref(repository.default_branch)
     await git.run("check-ref-format", ref)
-    if await _head(made, repository.default_branch) is None:
+    if not await _heads(made, repository.default_branch):
         heads = await git.run("for-each-ref", "--count=1", "refs/heads/", git_dir=made)
         start = await git.run("rev-parse", "--verify", "HEAD^{commit}", git_dir=made) if heads else ""
         await git.run("update-ref", ref, start or await _first_commit(made, repository), git_dir=made)
@@ -162,10 +153,19 @@ async def _first_commit(made: Path, repository: Repository) -> str:
     return await git.run("commit-tree", "-m", "First commit", tree, git_dir=made)
 
 
-async def _head(git_dir: Path, name: str) -> str | None:
-    listed = await git.run("for-each-ref", "--format=%(objectname) %(refname)", "--", _ref(name), git_dir=git_dir)
-    for line in listed.splitlines():
-        commit, _, ref = line.partition(" ")
-        if ref == _ref(name):
-            return commit
-    return None
+def _required(head: str | None, repository: Repository) -> str:
+    """The head of the default branch, which a repository must have."""
+    if head is None:
+        raise ForgeError(
+            f"the repository of project {repository.project_id} has no branch {repository.default_branch!r}: "
+            "push one or change the project's default_branch"
+        )
+    return head
+
+
+async def _heads(git_dir: Path, *names: str) -> dict[str, str]:
+    """The commits of those of these branches that are there."""
+    refs = [_ref(name) for name in names]
+    listed = await git.run("for-each-ref", "--format=%(objectname) %(refname)", "--", *refs, git_dir=git_dir)
+    found = {ref: commit for commit, _, ref in (line.partition(" ") for line in listed.splitlines())}
+    return {name: found[_ref(name)] for name in names if _ref(name) in found}

@@ -1,10 +1,14 @@
 """Dispatch: claims tasks as far as there is room, and makes a sandbox for each."""
 
+import asyncio
 import logging
+from collections import Counter
+from collections.abc import Awaitable
 from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.errors import ForgeError, ProviderError, ProviderUnavailable
@@ -13,7 +17,6 @@ from omoi_os.forges.registry import make_forge
 from omoi_os.orchestrator import pool
 from omoi_os.orchestrator.assignments import Work, budget_of, work_environment, work_spec
 from omoi_os.orchestrator.context import Context
-from omoi_os.projects.models import Project
 from omoi_os.providers.base import SandboxRef
 from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
@@ -24,7 +27,7 @@ from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
-from omoi_os.tickets.models import Ticket
+from omoi_os.tasks.repository import Ready
 
 log = logging.getLogger(__name__)
 
@@ -40,36 +43,51 @@ async def dispatch(context: Context) -> None:
 
 async def claim(context: Context) -> list[Work]:
     """Take the next tasks, each with its sandbox's row, in one transaction: the intent is written before the act."""
-    claimed: list[Work] = []
-    async with context.sessions() as session:
-        chosen = await tasks_repository.providers_chosen(session)
-    await context.providers.prepare({*chosen, context.settings.sandbox_provider})
-    async with context.sessions() as session, session.begin():
-        await tasks_repository.lock_claims(session)
-        room = context.settings.max_concurrent_tasks - await tasks_repository.active_count(session)
-        left: dict[UUID, int] = await tasks_repository.room_by_project(session)
-        while room > 0:
-            full = [project_id for project_id, count in left.items() if count <= 0]
-            ready = await tasks_repository.ready_tasks(session, now=context.now(), without=full, limit=room)
-            if not ready:
-                break
-            for task, project in ready:
-                if left.setdefault(project.id, int(project.settings["max_concurrent_tasks"])) > 0:
-                    work = await _assign(session, context, task, project)
-                    if work is None:
-                        left[project.id] = 0
-                        continue
-                    left[project.id] -= 1
-                    room -= 1
-                    claimed.append(work)
+    claimed, unknown = await _claim(context)
+    if unknown:
+        await context.providers.prepare(unknown)
+        claimed += (await _claim(context))[0]
     return claimed
 
 
-async def _assign(session: AsyncSession, context: Context, task: Task, project: Project) -> Work | None:
+async def _claim(context: Context) -> tuple[list[Work], set[str]]:
+    """What was claimed, and the providers that have to be made before more can be."""
+    claimed: list[Work] = []
+    unknown: set[str] = set()
+    full: set[UUID] = set()
+    async with context.sessions() as session, session.begin():
+        await tasks_repository.lock_claims(session)
+        limit = context.settings.max_concurrent_tasks
+        while True:
+            ready = await tasks_repository.ready_tasks(session, now=context.now(), without=full, limit=limit)
+            taken = Counter[UUID]()
+            for each in ready:
+                project = each.project
+                name = context.providers.name_for(project)
+                if not context.providers.was_tried(name):
+                    unknown.add(name)
+                    full.add(project.id)
+                room = limit - each.active - taken.total()
+                room_in_project = project.settings["max_concurrent_tasks"] - each.active_in_project - taken[project.id]
+                if room <= 0 or room_in_project <= 0 or project.id in full:
+                    continue
+                work = await _assign(session, context, each)
+                if work is None:
+                    full.add(project.id)
+                    continue
+                taken[project.id] += 1
+                claimed.append(work)
+            # Others may have been behind so many whose project had no room for all of them.
+            if len(ready) < max(1, limit) or ready[0].active + taken.total() >= limit:
+                return claimed, unknown
+
+
+async def _assign(session: AsyncSession, context: Context, ready: Ready) -> Work | None:
     """One claim. A task whose provider cannot work here goes back to the queue, and says why."""
     now = context.now()
-    ticket = await session.get_one(Ticket, task.ticket_id)
-    await tasks.assign(session, context.bus, task, lease_owner=context.owner, until=now + LEASE)
+    task, ticket, project = ready.task, ready.ticket, ready.project
+    only_of = ticket if ready.alone else None
+    await tasks.assign(session, context.bus, task, lease_owner=context.owner, until=now + LEASE, only_of=only_of)
     try:
         provider = context.providers.get(context.providers.name_for(project))
     except ProviderUnavailable as error:
@@ -80,7 +98,7 @@ async def _assign(session: AsyncSession, context: Context, task: Task, project: 
         site=provider.site,
         model=context.settings.model_for(task.model),
         budget_usd=budget_of(context.settings, project, ticket),
-        warm_ref=await pool.take(session, context, provider),
+        warm_ref=await pool.take(session, context, provider) if context.settings.warm_sandboxes else None,
     )
     sandbox, token = await sandboxes.open_sandbox(
         session, context.bus, task, purpose=Purpose.WORK, origin=origin, now=now
@@ -90,21 +108,31 @@ async def _assign(session: AsyncSession, context: Context, task: Task, project: 
 
 
 async def spawn(context: Context, work: Work) -> None:
-    """Branch first, then the sandbox. What fails is given back to the queue."""
+    """The branch and, beside it, the sandbox, whose worker clones until the branch is there. What fails is given
+    back to the queue; a sandbox that was made in vain is then the reconciler's to remove."""
     project, task = work.project, work.task
     try:
         forge = make_forge(project.forge, context.settings)
         repository = repository_of(project)
         await forge.ensure_repository(repository)
-        await forge.create_branch(repository, task.branch_name or "")
         if not await _still_wanted(context, work):
             return
-        ref = await _make(context, work)
+        ref = await _both(_make(context, work), forge.create_branch(repository, task.branch_name or ""))
     except (ForgeError, ProviderError) as error:
         log.warning("sandbox %s could not be made: %s", work.sandbox.id, error)
         await _not_made(context, work, reason=str(error))
         return
     await record_started(context, work.sandbox.id, ref)
+
+
+async def _both(making: Awaitable[SandboxRef], beside: Awaitable[object]) -> SandboxRef:
+    """What the first of two returns, once both have ended; raises what either raised."""
+    made, other = await asyncio.gather(making, beside, return_exceptions=True)
+    if isinstance(made, BaseException):
+        raise made
+    if isinstance(other, BaseException):
+        raise other
+    return made
 
 
 async def _make(context: Context, work: Work) -> SandboxRef:
@@ -127,9 +155,9 @@ async def record_started(context: Context, sandbox_id: str, ref: SandboxRef) -> 
 async def _still_wanted(context: Context, work: Work) -> bool:
     """Whether nobody took the task over or cancelled it while we were busy: asked right before the act."""
     async with context.sessions() as session:
-        task = await session.get_one(Task, work.task.id, populate_existing=True)
-        sandbox = await session.get_one(Sandbox, work.sandbox.id, populate_existing=True)
-        return task.fence == work.sandbox.fence and sandbox.status == SandboxState.CREATING
+        query = select(Task.fence, Sandbox.status).join(Sandbox, Sandbox.task_id == Task.id)
+        fence, status = (await session.execute(query.where(Sandbox.id == work.sandbox.id))).one()
+        return bool(fence == work.sandbox.fence and status == SandboxState.CREATING)
 
 
 async def _not_made(context: Context, work: Work, *, reason: str) -> None:

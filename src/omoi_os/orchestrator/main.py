@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import signal
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -33,6 +34,10 @@ log = logging.getLogger(__name__)
 
 #: How long the sandboxes may take to save their work when the whole platform stops.
 STOP_SECONDS = 50.0
+
+#: How long after a change everything is compared: a task's way from ticket to sandbox is then mostly over, and what
+#: changes together is looked at once.
+COMPARE_AFTER_SECONDS = 0.2
 
 
 async def run(settings: Settings) -> None:
@@ -78,7 +83,8 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
 
 
 async def work(context: Context, stopping: asyncio.Event) -> None:
-    """Turn after turn: at once when something changed, else after the safety net's pause."""
+    """Tasks go on at once when something changed; everything is compared a moment later, and at the latest after the
+    safety net's pause."""
     async with context.bus.listen(Topic.TASKS, Topic.SANDBOXES) as wakeups:
         changed = asyncio.Event()
 
@@ -87,26 +93,33 @@ async def work(context: Context, stopping: asyncio.Event) -> None:
                 changed.set()
 
         listener = asyncio.create_task(listen())
+        compare_at = time.monotonic()
         try:
             while not stopping.is_set():
                 changed.clear()
                 context.jobs.ended.clear()
-                pause = await turn(context)
-                await _first_of(stopping, changed, context.jobs.ended, timeout=pause)
+                pause = await turn(context, compares=time.monotonic() >= compare_at)
+                if pause is not None:
+                    compare_at = time.monotonic() + pause
+                wait = max(0.0, compare_at - time.monotonic())
+                if await _first_of(stopping, changed, context.jobs.ended, timeout=wait):
+                    compare_at = min(compare_at, time.monotonic() + COMPARE_AFTER_SECONDS)
         finally:
             listener.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await listener
 
 
-async def turn(context: Context) -> float:
-    """One comparison of everything; returns how long to rest if nothing happens."""
+async def turn(context: Context, *, compares: bool) -> float | None:
+    """Let tasks go on and, if it is time, compare everything; then returns how long to rest if nothing happens."""
     rest = context.settings.reconcile_seconds
     try:
-        await reconcile(context)
-        await reap(context)
         await dispatch(context)
         await verify(context)
+        if not compares:
+            return None
+        await reconcile(context)
+        await reap(context)
         await refill(context)
         await prune(context)
         async with context.sessions() as session:
@@ -132,9 +145,11 @@ async def stop_all(context: Context) -> None:
     await context.jobs.finish("end ", "remove ", timeout=STOP_SECONDS)
 
 
-async def _first_of(*events: asyncio.Event, timeout: float) -> None:
+async def _first_of(*events: asyncio.Event, timeout: float) -> bool:
+    """Whether one of them is set within that time."""
     waits = [asyncio.create_task(event.wait()) for event in events]
-    await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    done, _ = await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()
     await asyncio.gather(*waits, return_exceptions=True)
+    return bool(done)

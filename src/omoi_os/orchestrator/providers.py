@@ -40,6 +40,11 @@ class Providers:
             raise ProviderUnavailable(str(error)) from error
         return self._made[name]
 
+    def was_tried(self, name: str) -> bool:
+        """Whether `get` answers at once: it is made, or could not be a moment ago."""
+        tried, _ = self._failed.get(name, (-RETRY_SECONDS, ""))
+        return name in self._made or time.monotonic() - tried < RETRY_SECONDS
+
     async def prepare(self, names: Iterable[str]) -> None:
         """Make those that are not there yet, off the loop: some load a lot. One that fails is tried again later."""
         for name in names:

@@ -19,9 +19,11 @@ def visible(user: User) -> ColumnElement[bool]:
     return true() if user.role == Role.ADMIN else Project.created_by == user.id
 
 
-async def get_visible(session: AsyncSession, project_id: UUID, *, user: User) -> Project | None:
-    """One project that the user may see and that was not deleted."""
+async def get_visible(session: AsyncSession, project_id: UUID, *, user: User, hold: bool = False) -> Project | None:
+    """One project that the user may see and that was not deleted; with `hold` as `lock` has it."""
     query = select(Project).where(Project.id == project_id, Project.deleted_at.is_(None), visible(user))
+    if hold:
+        query = query.with_for_update(key_share=True).execution_options(populate_existing=True)
     return (await session.execute(query)).scalar_one_or_none()
 
 

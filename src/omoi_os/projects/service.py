@@ -43,6 +43,14 @@ async def get_visible(session: AsyncSession, project_id: UUID, *, user: User) ->
     return project
 
 
+async def hold_visible(session: AsyncSession, project_id: UUID, *, user: User) -> Project:
+    """The same, held: what is added to it or ends it waits until the transaction ends."""
+    project = await repository.get_visible(session, project_id, user=user, hold=True)
+    if project is None:
+        raise NotFound(f"there is no project {project_id}")
+    return project
+
+
 def update_project(project: Project, changes: Mapping[str, Any], *, now: datetime) -> Project:
     """Change what was given; of the settings, too, only what was given."""
     for name, value in changes.items():

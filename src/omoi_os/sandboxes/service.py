@@ -73,7 +73,6 @@ async def open_sandbox(
     session.add(sandbox)
     data = {"provider": origin.provider, "purpose": purpose, "attempt": task.attempt, "branch_name": task.branch_name}
     append_platform_event(session, sandbox, EventType.SANDBOX_CREATED, data, now=now)
-    await session.flush()
     await _tell(session, bus, sandbox)
     return sandbox, token
 

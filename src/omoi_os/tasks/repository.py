@@ -1,10 +1,12 @@
 """Queries on tasks."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, select, text
+from sqlalchemy import ColumnElement, Integer, cast, func, select, text
+from sqlalchemy import insert as insert_into
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 
@@ -12,6 +14,7 @@ from omoi_os.accounts.models import Role, User
 from omoi_os.projects.models import Project
 from omoi_os.tasks.lifecycle import ACTIVE, TaskState
 from omoi_os.tasks.models import Task, TaskDependency
+from omoi_os.tickets.models import Ticket
 
 #: The advisory lock under which tasks are claimed, so that limits hold across orchestrators.
 CLAIM_LOCK = 0x6F6D6F6A
@@ -20,6 +23,11 @@ CLAIM_LOCK = 0x6F6D6F6A
 async def get(session: AsyncSession, task_id: UUID) -> Task | None:
     """One task."""
     return await session.get(Task, task_id)
+
+
+async def insert(session: AsyncSession, **values: object) -> Task:
+    """A new task, as it is stored."""
+    return (await session.execute(insert_into(Task).values(values).returning(Task))).scalar_one()
 
 
 async def lock(session: AsyncSession, task_id: UUID) -> Task:
@@ -115,48 +123,51 @@ async def lock_claims(session: AsyncSession) -> None:
     await session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": CLAIM_LOCK})
 
 
-async def active_count(session: AsyncSession) -> int:
-    """How many tasks take up room."""
-    query = select(func.count()).select_from(Task).where(Task.status.in_(ACTIVE))
-    return (await session.execute(query)).scalar_one()
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A task that may run next. It and its ticket are held."""
 
-
-async def room_by_project(session: AsyncSession) -> dict[UUID, int]:
-    """How many more tasks each project with active ones may run."""
-    query = (
-        select(Task.project_id, func.count(), func.min(Project.settings["max_concurrent_tasks"].as_integer()))
-        .join(Project, Project.id == Task.project_id)
-        .where(Task.status.in_(ACTIVE))
-        .group_by(Task.project_id)
-    )
-    rows = (await session.execute(query)).all()
-    return {project_id: limit - active for project_id, active, limit in rows}
+    task: Task
+    ticket: Ticket
+    project: Project
+    #: Whether the ticket has no other task.
+    alone: bool
+    #: How many tasks take up room: of its project, and in all.
+    active_in_project: int
+    active: int
 
 
 async def ready_tasks(
     session: AsyncSession, *, now: datetime, without: Collection[UUID], limit: int
-) -> Sequence[tuple[Task, Project]]:
-    """The tasks to run next with their projects, by priority, then age, leaving these projects out. Locked."""
+) -> Sequence[Ready]:
+    """The tasks to run next, by priority, then age, leaving out these projects and those without room. `limit` is that
+    of all active tasks.
+
+    What another transaction holds is left out too; its commit announces the task.
+    """
+    other = aliased(Task)
+    active = select(other.project_id, func.count().label("count")).where(other.status.in_(ACTIVE))
+    by_project = active.group_by(other.project_id).cte("active")
+    in_project = func.coalesce(by_project.c.count, 0)
+    in_all = select(func.coalesce(func.sum(by_project.c.count), 0)).scalar_subquery()
+    in_ticket = select(func.count()).where(other.ticket_id == Task.ticket_id).correlate(Task).scalar_subquery()
     query = (
-        select(Task, Project)
+        select(Task, Ticket, Project, in_ticket == 1, in_project, cast(in_all, Integer))
+        .join(Ticket, Ticket.id == Task.ticket_id)
         .join(Project, Project.id == Task.project_id)
+        .outerjoin(by_project, by_project.c.project_id == Task.project_id)
         .where(
             Task.status == TaskState.PENDING,
             Task.not_before.is_(None) | (Task.not_before <= now),
             Task.project_id.not_in(without),
+            in_project < Project.settings["max_concurrent_tasks"].as_integer(),
+            in_all < limit,
         )
         .order_by(Task.priority_rank.desc(), Task.id)
         .limit(limit)
-        .with_for_update(of=Task, skip_locked=True)
+        .with_for_update(of=(Task, Ticket), key_share=True, skip_locked=True)
     )
-    return [(task, project) for task, project in (await session.execute(query)).all()]
-
-
-async def providers_chosen(session: AsyncSession) -> set[str]:
-    """The providers that the projects of pending tasks name."""
-    chosen = Project.settings["provider"].as_string()
-    query = select(chosen).join(Task, Task.project_id == Project.id).where(Task.status == TaskState.PENDING).distinct()
-    return {name for name in (await session.execute(query)).scalars() if name}
+    return [Ready(*row) for row in (await session.execute(query)).all()]
 
 
 async def earliest_not_before(session: AsyncSession, *, now: datetime) -> datetime | None:

@@ -17,7 +17,7 @@ from omoi_os.stream.outbox import publish
 from omoi_os.tasks import lifecycle, repository
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import PRIORITY_RANK, Task, TaskDependency
-from omoi_os.tickets.models import Ticket
+from omoi_os.tickets.models import Ticket, TicketStatus
 from omoi_os.tickets.status import derive
 
 MAX_BACKOFF = timedelta(minutes=5)
@@ -48,7 +48,9 @@ async def create_task(
     terms: Terms = Terms(),  # noqa: B008  frozen
 ) -> Task:
     """Queue one unit of work of a ticket; it is blocked while something it depends on is open."""
-    task = Task(
+    is_first = ticket in session.new
+    task = await repository.insert(
+        session,
         ticket_id=ticket.id,
         project_id=ticket.project_id,
         title=title,
@@ -68,13 +70,15 @@ async def create_task(
         tokens=0,
         created_by=ticket.created_by,
     )
-    session.add(task)
-    await session.flush()
-    session.add_all(TaskDependency(task_id=task.id, depends_on_id=other) for other in dict.fromkeys(depends_on))
-    await session.flush()
-    if await repository.open_dependencies(session, task.id):
-        task.status = TaskState.BLOCKED
-    await _settle(session, bus, task)
+    if depends_on:
+        session.add_all(TaskDependency(task_id=task.id, depends_on_id=other) for other in dict.fromkeys(depends_on))
+        await session.flush()
+        if await repository.open_dependencies(session, task.id):
+            task.status = TaskState.BLOCKED
+    if is_first:
+        await _settle_alone(session, bus, task, ticket)
+    else:
+        await _settle(session, bus, task)
     return task
 
 
@@ -104,12 +108,20 @@ async def retry_task(session: AsyncSession, bus: Bus, task: Task, *, now: dateti
     return task
 
 
-async def assign(session: AsyncSession, bus: Bus, task: Task, *, lease_owner: int, until: datetime) -> None:
-    """Claim a pending task for a new sandbox; the fence rises, so every earlier attempt is superseded."""
+async def assign(
+    session: AsyncSession, bus: Bus, task: Task, *, lease_owner: int, until: datetime, only_of: Ticket | None = None
+) -> None:
+    """Claim a pending task for a new sandbox; the fence rises, so every earlier attempt is superseded.
+
+    `only_of` is its ticket where the caller holds that and knows that it has no other task.
+    """
     _move(task, TaskState.ASSIGNED)
     task.fence += 1
     task.lease_owner, task.lease_expires_at = lease_owner, until
-    await _settle(session, bus, task)
+    if only_of is not None:
+        await _settle_alone(session, bus, task, only_of)
+    else:
+        await _settle(session, bus, task)
 
 
 async def worker_reported(session: AsyncSession, bus: Bus, task: Task, *, now: datetime) -> None:
@@ -189,17 +201,20 @@ async def _settle(session: AsyncSession, bus: Bus, task: Task) -> None:
     """After a change: the ticket follows its tasks, and whoever waits for tasks is woken."""
     await session.flush()
     ticket = await session.get_one(Ticket, task.ticket_id, with_for_update=True)
-    status = derive(await repository.states_of_ticket(session, ticket.id))
+    await _tell(session, bus, task, ticket, derive(await repository.states_of_ticket(session, ticket.id)))
+
+
+async def _settle_alone(session: AsyncSession, bus: Bus, task: Task, ticket: Ticket) -> None:
+    """The same for the only task of a ticket that the caller holds: nothing has to be asked."""
+    await _tell(session, bus, task, ticket, derive([TaskState(task.status)]))
+
+
+async def _tell(session: AsyncSession, bus: Bus, task: Task, ticket: Ticket, status: TicketStatus) -> None:
+    """People see what is new, and whoever waits for tasks is woken."""
     if status != ticket.status:
         ticket.status = status
-        publish(
-            session, Change.TICKET_STATUS, {"ticket_id": str(ticket.id), "status": status}, project_id=task.project_id
-        )
-    _publish_status(session, task)
-    await bus.announce(session, Topic.TASKS, str(task.id))
-
-
-def _publish_status(session: AsyncSession, task: Task) -> None:
+        about = {"ticket_id": str(ticket.id), "status": status}
+        publish(session, Change.TICKET_STATUS, about, project_id=task.project_id)
     told = {
         "task_id": str(task.id),
         "ticket_id": str(task.ticket_id),
@@ -208,6 +223,7 @@ def _publish_status(session: AsyncSession, task: Task) -> None:
         "error": task.error,
     }
     publish(session, Change.TASK_STATUS, told, project_id=task.project_id, sandbox_id=task.sandbox_id)
+    await bus.announce(session, Topic.TASKS, str(task.id))
 
 
 async def _free_branch_name(session: AsyncSession, ticket: Ticket, title: str) -> str:

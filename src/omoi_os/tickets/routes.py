@@ -50,8 +50,10 @@ async def create_ticket(
 
     A quick ticket becomes one task at once, which is dispatched as soon as there is room.
     """
-    ticket = await service.create_ticket(session, bus, user, body, max_attempts=settings.max_attempts, now=now)
-    return once.answer((await _shown(session, [ticket]))[0])
+    ticket, task = await service.create_ticket(session, bus, user, body, max_attempts=settings.max_attempts, now=now)
+    if body.depends_on:
+        return once.answer((await _shown(session, [ticket]))[0])
+    return once.answer(TicketOut.of(ticket, tasks=[TaskOut.of(task, [])], depends_on=[]))
 
 
 @router.get("", summary="List tickets")

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.models import User
-from omoi_os.bus.base import Bus
+from omoi_os.bus.base import Bus, Topic
 from omoi_os.errors import Conflict, Invalid, NotFound
 from omoi_os.ids import uuid7
 from omoi_os.projects import repository as project_rows
@@ -36,13 +36,12 @@ async def create_ticket(
     max_attempts: int,
     now: datetime,
     terms: Terms = Terms(),  # noqa: B008  frozen
-) -> Ticket:
+) -> tuple[Ticket, Task]:
     """Make a ticket and, as it is a quick one, its task."""
     # Held, because two tickets of one title at the same moment must not choose the same branch.
-    project = await project_rows.lock(session, (await _project(session, user, wanted, now=now)).id)
-    if project.deleted_at is not None:
-        raise NotFound(f"there is no project {project.id}")
-    await _check_dependencies(session, project, wanted.depends_on)
+    project = await _held_project(session, user, wanted, now=now)
+    if wanted.depends_on:
+        await _check_dependencies(session, project, wanted.depends_on)
     ticket = Ticket(
         id=uuid7(),
         project_id=project.id,
@@ -59,10 +58,8 @@ async def create_ticket(
         updated_at=now,
     )
     session.add(ticket)
-    await session.flush()
     upstream = set(wanted.depends_on)
-    session.add_all(TicketDependency(ticket_id=ticket.id, depends_on_id=other) for other in upstream)
-    await tasks.create_task(
+    task = await tasks.create_task(
         session,
         bus,
         ticket=ticket,
@@ -70,10 +67,11 @@ async def create_ticket(
         description=wanted.description,
         task_type=ExecutionMode.IMPLEMENTATION,
         max_attempts=max_attempts,
-        depends_on=await repository.hold_tasks(session, upstream),
+        depends_on=await repository.hold_tasks(session, upstream) if upstream else (),
         terms=terms,
     )
-    return ticket
+    session.add_all(TicketDependency(ticket_id=ticket.id, depends_on_id=other) for other in upstream)
+    return ticket, task
 
 
 async def add_task(session: AsyncSession, bus: Bus, ticket: Ticket, wanted: TaskIn, *, max_attempts: int) -> Task:
@@ -119,6 +117,8 @@ async def update_ticket(
         if waits and (task.title, task.description) == before:
             task.title = fields.get("title", task.title)
             task.description = fields.get("description", task.description)
+        # The dispatcher does not wait for a task that is held here.
+        await bus.announce(session, Topic.TASKS, str(task.id))
     for name, value in fields.items():
         setattr(ticket, name, value)
     ticket.updated_at = now
@@ -137,11 +137,12 @@ async def _cancel(session: AsyncSession, bus: Bus, ticket: Ticket, *, now: datet
             await tasks.cancel_task(session, bus, task, now=now)
 
 
-async def _project(session: AsyncSession, user: User, wanted: TicketIn, *, now: datetime) -> Project:
+async def _held_project(session: AsyncSession, user: User, wanted: TicketIn, *, now: datetime) -> Project:
     if wanted.project_id is not None:
-        return await projects.get_visible(session, wanted.project_id, user=user)
+        return await projects.hold_visible(session, wanted.project_id, user=user)
     repository_of = ProjectIn(github_owner=wanted.github_owner, github_repo=wanted.github_repo)
-    return await projects.find_or_create(session, user, repository_of, now=now)
+    found = await projects.find_or_create(session, user, repository_of, now=now)
+    return await projects.hold_visible(session, found.id, user=user)
 
 
 async def _check_dependencies(session: AsyncSession, project: Project, wanted: Sequence[UUID]) -> None:
