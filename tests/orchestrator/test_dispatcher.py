@@ -6,11 +6,15 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
+from omoi_os.db.base import Sessions
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatcher import claim
 from omoi_os.sandboxes.models import Sandbox
+from omoi_os.tasks import service as tasks
 from omoi_os.tasks.models import Task
+from omoi_os.tickets.models import Ticket
 from tests.builders import a_project, a_task, a_ticket
+from tests.conftest import NOON
 from tests.orchestrator.conftest import MakeContext
 
 
@@ -75,3 +79,31 @@ async def test_a_task_whose_provider_cannot_work_here_waits_and_says_why(
     await session.refresh(task)
     assert (task.status, task.attempt) == ("pending", 2)
     assert "DAYTONA_API_KEY" in (task.error or "")
+
+
+async def test_a_ticket_of_several_tasks_follows_all_of_them(session: AsyncSession, make_context: MakeContext) -> None:
+    ticket = await a_ticket(session, await a_project(session))
+    failed = await a_task(session, MemoryBus(), ticket, title="first")
+    await tasks.assign(session, MemoryBus(), failed, lease_owner=1, until=NOON)
+    await tasks.fail(session, MemoryBus(), failed, reason="no", now=NOON)
+    await a_task(session, MemoryBus(), ticket, title="second")
+    await session.commit()
+
+    assert await titles(make_context()) == ["second"]
+    await session.refresh(ticket)
+    assert ticket.status == "blocked"
+
+
+async def test_what_another_transaction_holds_is_left_for_later(
+    session: AsyncSession, sessions: Sessions, make_context: MakeContext
+) -> None:
+    project = await a_project(session)
+    held = await a_ticket(session, project, title="held")
+    await a_task(session, MemoryBus(), held)
+    await a_task(session, MemoryBus(), await a_ticket(session, project, title="free"))
+    await session.commit()
+
+    async with sessions() as other, other.begin():
+        await other.get_one(Ticket, held.id, with_for_update=True)
+        assert await titles(make_context()) == ["free"]
+    assert await titles(make_context()) == ["held"]

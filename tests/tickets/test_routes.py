@@ -33,6 +33,17 @@ async def test_whoever_waits_for_tasks_is_woken_by_a_ticket(ada: httpx.AsyncClie
     assert wakeup.key == ticket["tasks"][0]["id"]
 
 
+async def test_whoever_waits_for_tasks_is_woken_by_a_change_that_held_them(
+    ada: httpx.AsyncClient, bus: MemoryBus
+) -> None:
+    ticket = await post_ticket(ada)
+    async with bus.listen(Topic.TASKS) as wakeups:
+        await ada.patch(f"/tickets/{ticket['id']}", json={"priority": "HIGH"})
+        wakeup = await asyncio.wait_for(anext(wakeups), 5)
+
+    assert wakeup.key == ticket["tasks"][0]["id"]
+
+
 async def test_a_repository_named_twice_is_one_project(ada: httpx.AsyncClient) -> None:
     tickets = await asyncio.gather(*(post_ticket(ada) for _ in range(6)))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Integer, cast, func, select, text
+from sqlalchemy import ColumnElement, Integer, Select, bindparam, cast, func, select, text
 from sqlalchemy import insert as insert_into
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
@@ -137,6 +137,35 @@ class Ready:
     active: int
 
 
+def _ready_query() -> Select[tuple[Task, Ticket, Project, bool, int, int]]:
+    other = aliased(Task)
+    active = select(other.project_id, func.count().label("count")).where(other.status.in_(ACTIVE))
+    by_project = active.group_by(other.project_id).cte("active")
+    in_project = func.coalesce(by_project.c.count, 0)
+    in_all = select(func.coalesce(func.sum(by_project.c.count), 0)).scalar_subquery()
+    in_ticket = select(func.count()).where(other.ticket_id == Task.ticket_id).correlate(Task).scalar_subquery()
+    return (
+        select(Task, Ticket, Project, in_ticket == 1, in_project, cast(in_all, Integer))
+        .join(Ticket, Ticket.id == Task.ticket_id)
+        .join(Project, Project.id == Task.project_id)
+        .outerjoin(by_project, by_project.c.project_id == Task.project_id)
+        .where(
+            Task.status == TaskState.PENDING,
+            Task.not_before.is_(None) | (Task.not_before <= bindparam("now")),
+            Task.project_id.not_in(bindparam("without", expanding=True)),
+            in_project < Project.settings["max_concurrent_tasks"].as_integer(),
+            in_all < bindparam("limit"),
+        )
+        .order_by(Task.priority_rank.desc(), Task.id)
+        .limit(bindparam("limit"))
+        .with_for_update(of=(Task, Ticket), key_share=True, skip_locked=True)
+    )
+
+
+#: Put together once, because that takes longer than the database does over it.
+_READY = _ready_query()
+
+
 async def ready_tasks(
     session: AsyncSession, *, now: datetime, without: Collection[UUID], limit: int
 ) -> Sequence[Ready]:
@@ -145,29 +174,8 @@ async def ready_tasks(
 
     What another transaction holds is left out too; its commit announces the task.
     """
-    other = aliased(Task)
-    active = select(other.project_id, func.count().label("count")).where(other.status.in_(ACTIVE))
-    by_project = active.group_by(other.project_id).cte("active")
-    in_project = func.coalesce(by_project.c.count, 0)
-    in_all = select(func.coalesce(func.sum(by_project.c.count), 0)).scalar_subquery()
-    in_ticket = select(func.count()).where(other.ticket_id == Task.ticket_id).correlate(Task).scalar_subquery()
-    query = (
-        select(Task, Ticket, Project, in_ticket == 1, in_project, cast(in_all, Integer))
-        .join(Ticket, Ticket.id == Task.ticket_id)
-        .join(Project, Project.id == Task.project_id)
-        .outerjoin(by_project, by_project.c.project_id == Task.project_id)
-        .where(
-            Task.status == TaskState.PENDING,
-            Task.not_before.is_(None) | (Task.not_before <= now),
-            Task.project_id.not_in(without),
-            in_project < Project.settings["max_concurrent_tasks"].as_integer(),
-            in_all < limit,
-        )
-        .order_by(Task.priority_rank.desc(), Task.id)
-        .limit(limit)
-        .with_for_update(of=(Task, Ticket), key_share=True, skip_locked=True)
-    )
-    return [Ready(*row) for row in (await session.execute(query)).all()]
+    values = {"now": now, "without": list(without), "limit": limit}
+    return [Ready(*row) for row in (await session.execute(_READY, values)).all()]
 
 
 async def earliest_not_before(session: AsyncSession, *, now: datetime) -> datetime | None:
