@@ -137,7 +137,7 @@ class Ready:
     active: int
 
 
-def _ready_query() -> Select[tuple[Task, Ticket, Project, bool, int, int]]:
+def _ready_query() -> Select[Task, Ticket, Project, bool, int, int]:
     other = aliased(Task)
     active = select(other.project_id, func.count().label("count")).where(other.status.in_(ACTIVE))
     by_project = active.group_by(other.project_id).cte("active")
