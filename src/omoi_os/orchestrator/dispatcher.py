@@ -1,9 +1,7 @@
 """Dispatch: claims tasks as far as there is room, and makes a sandbox for each."""
 
-import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable
 from datetime import timedelta
 from functools import partial
 from uuid import UUID
@@ -108,31 +106,21 @@ async def _assign(session: AsyncSession, context: Context, ready: Ready) -> Work
 
 
 async def spawn(context: Context, work: Work) -> None:
-    """The branch and, beside it, the sandbox, whose worker clones until the branch is there. What fails is given
-    back to the queue; a sandbox that was made in vain is then the reconciler's to remove."""
+    """Branch first, then the sandbox. What fails is given back to the queue."""
     project, task = work.project, work.task
     try:
         forge = make_forge(project.forge, context.settings)
         repository = repository_of(project)
         await forge.ensure_repository(repository)
+        await forge.create_branch(repository, task.branch_name or "")
         if not await _still_wanted(context, work):
             return
-        ref = await _both(_make(context, work), forge.create_branch(repository, task.branch_name or ""))
+        ref = await _make(context, work)
     except (ForgeError, ProviderError) as error:
         log.warning("sandbox %s could not be made: %s", work.sandbox.id, error)
         await _not_made(context, work, reason=str(error))
         return
     await record_started(context, work.sandbox.id, ref)
-
-
-async def _both(making: Awaitable[SandboxRef], beside: Awaitable[object]) -> SandboxRef:
-    """What the first of two returns, once both have ended; raises what either raised."""
-    made, other = await asyncio.gather(making, beside, return_exceptions=True)
-    if isinstance(made, BaseException):
-        raise made
-    if isinstance(other, BaseException):
-        raise other
-    return made
 
 
 async def _make(context: Context, work: Work) -> SandboxRef:

@@ -80,8 +80,9 @@ async def order_sandbox(
     """
     terms = Terms(model=body.model, linger_seconds=settings.linger_seconds, answer_is_enough=True)
     async with bus.listen(Topic.SANDBOXES) as wakeups:
-        ticket = await tickets.create_ticket(session, bus, user, body.ticket(), max_attempts=1, now=now, terms=terms)
-        task = (await task_rows.of_ticket(session, ticket.id))[0]
+        ticket, task = await tickets.create_ticket(
+            session, bus, user, body.ticket(), max_attempts=1, now=now, terms=terms
+        )
         ordered = once.answer(
             SandboxOrdered(sandbox_id=None, task_id=task.id, ticket_id=ticket.id, status=TaskState(task.status))
         )
