@@ -36,6 +36,7 @@ LEASE = timedelta(minutes=2)
 async def dispatch(context: Context) -> None:
     """Claim what can run now and start making the sandboxes."""
     for work in await claim(context):
+        context.watch.note("claim")
         context.jobs.start(f"spawn {work.sandbox.id}", partial(spawn, context, work))
 
 

@@ -27,6 +27,8 @@ MAX_AGE = timedelta(minutes=30)
 
 #: The pool is looked after at most this often, so that one that cannot be filled costs little.
 REFILL_SECONDS = 1.0
+#: After a claim the pool rests for so long: a new sandbox would take the processors from the one that just began.
+REST_SECONDS = 3.0
 
 #: All that a waiting sandbox knows: nothing of a task, and no token.
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": HOME, "LANG": "C.UTF-8", "TERM": "dumb"}
@@ -62,7 +64,9 @@ async def hand_over(provider: SandboxProvider, ref: SandboxRef, environment: Map
 async def refill(context: Context) -> None:
     """Start making what the pool lacks, and drop what is too old."""
     wanted = context.settings.warm_sandboxes
-    if not wanted or not context.watch.is_due("refill", every=REFILL_SECONDS):
+    if not wanted or context.watch.since("claim") < REST_SECONDS:
+        return
+    if not context.watch.is_due("refill", every=REFILL_SECONDS):
         return
     async with context.sessions() as session, session.begin():
         own = WarmSandbox.owner == context.owner

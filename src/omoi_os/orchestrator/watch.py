@@ -1,5 +1,6 @@
 """What an orchestrator remembers between turns: when it last did something, and since when the API answers."""
 
+import math
 import time
 
 import httpx
@@ -19,6 +20,14 @@ class Watch:
             return False
         self._done[name] = now
         return True
+
+    def note(self, name: str) -> None:
+        """It happens now."""
+        self._done[name] = time.monotonic()
+
+    def since(self, name: str) -> float:
+        """How many seconds ago it was last noted."""
+        return time.monotonic() - self._done.get(name, -math.inf)
 
     async def api_heard_for(self, url: str) -> float:
         """Ask the API now, and return for how many seconds it has answered every time: while it does not answer,
