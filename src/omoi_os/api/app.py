@@ -14,10 +14,12 @@ from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
 from omoi_os.projects import routes as projects
+from omoi_os.sandboxes import message_routes as messages
 from omoi_os.sandboxes import outcome_routes as outcomes
 from omoi_os.sandboxes import routes as sandboxes
 from omoi_os.sandboxes import worker_routes as workers
 from omoi_os.sandboxes.masking import Masker
+from omoi_os.sandboxes.waiters import Waiters
 from omoi_os.tasks import routes as tasks
 from omoi_os.tickets import routes as tickets
 
@@ -42,11 +44,12 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     )
     app.state.settings, app.state.sessions, app.state.bus = settings, sessions, bus
     app.state.masker = Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token])
+    app.state.waiters = Waiters(bus)
     app.add_middleware(BodyLimits)
     errors.install(app)
     app.add_exception_handler(idempotency.Replay, idempotency.replay)
     api = APIRouter(prefix="/api/v1")
-    for part in (projects, tickets, tasks, sandboxes, outcomes, workers, users):
+    for part in (projects, tickets, tasks, sandboxes, outcomes, workers, messages, users):
         api.include_router(part.router)
     for router in (health.router, metrics.router, docs.router, api):
         app.include_router(router)

@@ -179,6 +179,7 @@ _MEANING = {
     413: "The body is too large.",
     415: "The body's encoding is not taken.",
     422: "Bad input.",
+    429: "A limit is reached.",
     503: "Something this depends on does not answer.",
 }
 

@@ -19,6 +19,7 @@ from omoi_os.config import Settings
 from omoi_os.db import embedded, migrate
 from omoi_os.db.base import Sessions, make_engine, make_sessions
 from omoi_os.errors import SetupError
+from omoi_os.sandboxes.waiters import Waiters
 
 DRAIN_SECONDS = 10
 BACKLOG = 2048
@@ -27,6 +28,15 @@ STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 class _Server(uvicorn.Server):
     """Returns after a signal; uvicorn would raise it again, which ends the process before the clean-up."""
+
+    def __init__(self, config: uvicorn.Config, waiters: Waiters) -> None:
+        super().__init__(config)
+        self._waiters = waiters
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let open requests end; those that only wait end at once."""
+        await self._waiters.close()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -56,8 +66,9 @@ async def run(settings: Settings) -> None:
     sessions = make_sessions(engine)
     try:
         await _ensure_admin(settings, sessions)
+        app = make_app(settings, sessions, PostgresBus(database_url))
         config = uvicorn.Config(
-            make_app(settings, sessions, PostgresBus(database_url)),
+            app,
             http="httptools",
             lifespan="off",
             access_log=False,
@@ -65,7 +76,7 @@ async def run(settings: Settings) -> None:
             log_level="warning",
             timeout_graceful_shutdown=DRAIN_SECONDS,
         )
-        await _Server(config).serve(sockets=[listener])
+        await _Server(config, app.state.waiters).serve(sockets=[listener])
     finally:
         listener.close()
         await engine.dispose()

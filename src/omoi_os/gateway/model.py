@@ -18,6 +18,8 @@ from omoi_os.scripted_model.headers import REFUSAL
 #: The Messages API's own limit.
 MAX_BODY_BYTES = 32 * 1024 * 1024
 
+_MESSAGES = "/v1/messages"
+
 _REQUEST_HEADERS = {"accept", "content-type", "user-agent", "x-app"}
 _REQUEST_PREFIXES = ("anthropic-version", "anthropic-beta", "x-claude-code-", "x-stainless-")
 _RESPONSE_HEADERS = {"content-type", "request-id", "retry-after", "x-should-retry", "cache-control"}
@@ -31,7 +33,7 @@ _MAX_REFUSAL_CHARACTERS = 2000
 
 def add_routes(app: web.Application) -> None:
     """The part of the Messages API that an agent uses."""
-    app.router.add_post("/v1/messages", post_message)
+    app.router.add_post(_MESSAGES, post_message)
     app.router.add_post("/v1/messages/count_tokens", post_message)
     app.router.add_route("*", "/v1/{path:.*}", refuse_path)
     app.router.add_get("/api/hello", hello)
@@ -63,6 +65,8 @@ async def post_message(request: web.Request) -> web.StreamResponse:
             return refused
         # Read only now: a body may be large, and so no more of them are held than there are slots.
         body, call.model = _prepare(await request.read(), caller, parts)
+        if request.path == _MESSAGES:
+            _note_messages(parts, caller, body)
         try:
             answer = await call.open(request.path_qs, body, headers=_request_headers(request))
         except (ClientError, TimeoutError) as error:
@@ -72,6 +76,12 @@ async def post_message(request: web.Request) -> web.StreamResponse:
         return await _pass_whole(answer, call, parts)
     finally:
         parts.background.start(call.end())
+
+
+def _note_messages(parts: Parts, caller: Caller, body: bytes) -> None:
+    """What was said to the agent and is in a request has been seen; the call does not wait for the receipt."""
+    if fresh := parts.sightings.fresh(caller.sandbox_id, body):
+        parts.background.start(parts.sightings.record(caller.sandbox_id, fresh))
 
 
 def _prepare(body: bytes, caller: Caller, parts: Parts) -> tuple[bytes, str]:

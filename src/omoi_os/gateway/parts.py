@@ -11,6 +11,7 @@ from aiohttp import ClientSession, web
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
 from omoi_os.gateway.callers import Callers
+from omoi_os.gateway.seen import Sightings
 from omoi_os.gateway.upstream import Upstream
 
 
@@ -84,6 +85,7 @@ class Parts:
     callers: Callers
     api: ClientSession
     upstream: Upstream
+    sightings: Sightings
     #: Bounds by how much parallel calls can overshoot a budget.
     model_slots: Slots = field(default_factory=lambda: Slots(8))
     git_slots: Slots = field(default_factory=lambda: Slots(4))

@@ -22,6 +22,7 @@ from omoi_os.gateway.callers import Callers
 from omoi_os.gateway.doors import Doors
 from omoi_os.gateway.parts import PARTS, Parts
 from omoi_os.gateway.problems import answer_errors
+from omoi_os.gateway.seen import Sightings
 from omoi_os.gateway.upstream import open_upstream
 
 log = logging.getLogger(__name__)
@@ -53,6 +54,7 @@ async def serving(settings: Settings, *, database_url: str, bus: Bus) -> AsyncIt
             callers=Callers(sessions),
             api=await stack.enter_async_context(relay.make_session()),
             upstream=await stack.enter_async_context(open_upstream(settings, folder)),
+            sightings=Sightings(sessions, bus),
         )
         stack.push_async_callback(parts.background.finish, timeout=_SHUTDOWN_SECONDS)
         runner = web.AppRunner(

@@ -10,7 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.errors import StaleFence
 from omoi_os.protocol.events import PLATFORM_PREFIXES, Event, EventSource, EventType
-from omoi_os.sandboxes import repository, service
+from omoi_os.protocol.messages import MESSAGE_INJECTED
+from omoi_os.sandboxes import messages, repository, service
 from omoi_os.sandboxes.lifecycle import ENDED, Purpose
 from omoi_os.sandboxes.log import append
 from omoi_os.sandboxes.masking import Masker
@@ -133,6 +134,8 @@ async def _take_effect(session: AsyncSession, bus: Bus, sandbox: Sandbox, event:
     if task.fence != sandbox.fence:
         raise StaleFence(f"sandbox {sandbox.id} was superseded by a newer attempt at its task")
     await tasks.worker_reported(session, bus, task, now=now)
+    if event.event_type == MESSAGE_INJECTED:
+        await messages.mark_delivered(session, bus, sandbox, event.event_data.get("message_id"), now)
     if event.event_type == EventType.AGENT_COMPLETED and event.event_data.get("success") is True:
         await tasks.agent_says_done(session, bus, task, final_output=_text(event.event_data.get("final_output")))
     if event.event_type == EventType.AGENT_FAILED:

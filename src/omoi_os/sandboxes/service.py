@@ -9,7 +9,7 @@ from omoi_os.bus.base import Bus, Topic
 from omoi_os.errors import BadToken, StaleFence
 from omoi_os.ids import new_token, sandbox_id_for_task, token_hash
 from omoi_os.protocol.events import EventType
-from omoi_os.sandboxes import lifecycle, repository
+from omoi_os.sandboxes import lifecycle, messages, repository
 from omoi_os.sandboxes.lifecycle import ALIVE, ENDED, Purpose, SandboxState, StopCause
 from omoi_os.sandboxes.log import append_platform_event
 from omoi_os.sandboxes.models import Sandbox
@@ -73,6 +73,9 @@ async def open_sandbox(
     session.add(sandbox)
     data = {"provider": origin.provider, "purpose": purpose, "attempt": task.attempt, "branch_name": task.branch_name}
     append_platform_event(session, sandbox, EventType.SANDBOX_CREATED, data, now=now)
+    if purpose == Purpose.WORK and task.fence > 1:
+        await session.flush()
+        await messages.carry_over(session, bus, sandbox, now=now)
     await _tell(session, bus, sandbox)
     return sandbox, token
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from omoi_os.protocol.messages import contents
 from omoi_os.protocol.paths import WORKSPACE
 
 _OPEN, _CLOSE = "<system-reminder>", "</system-reminder>"
@@ -78,7 +79,7 @@ def read_conversation(request: Mapping[str, Any], *, is_subagent: bool = False) 
                 if prompt is None:
                     prompt = said
                 else:
-                    told[-1].append(said)
+                    told[-1].extend(contents(said))
     system = [_text(block) for block in _blocks({"content": request.get("system")})]
     return Conversation(
         prompt=prompt or "",
@@ -102,8 +103,9 @@ def split_notes(text: str) -> tuple[str, list[str]]:
 
 
 def handed_over(note: str) -> list[str]:
-    """The messages that a note of the CLI hands over to the working agent."""
-    return [piece.partition(_HANDED_OVER_END)[0].strip() for piece in _HANDED_OVER.split(note)[1:]]
+    """The messages that a note of the CLI hands over to the working agent, without the platform's own marks."""
+    pieces = [piece.partition(_HANDED_OVER_END)[0].strip() for piece in _HANDED_OVER.split(note)[1:]]
+    return [message for piece in pieces for message in contents(piece)]
 
 
 def _was_played(message: Mapping[str, Any], lost: set[str]) -> bool:

@@ -1,4 +1,4 @@
-"""What a sandbox may ask of the API: its own events, blobs, transcript and task."""
+"""What a sandbox may ask of the API: its own events, blobs, transcript, messages and task."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from omoi_os.protocol.events import Event
+from omoi_os.protocol.messages import Message
 from omoi_os.worker import http
 
 #: Longer than the door keeps a caller waiting, so that a restart of the gateway is not an error.
@@ -66,6 +67,27 @@ class Api:
         if answer.status != 200:
             raise http.HttpError(f"GET {self._sandbox}/task answered {answer.status}")
         return answer.json()
+
+    async def poll_messages(self, *, wait: float, after: str | None = None) -> list[Message]:
+        """Wait for messages that are not acknowledged, oldest first; those up to `after` are held already."""
+        beyond = f"&after={quote(after, safe='')}" if after else ""
+        url = f"{self._sandbox}/messages?wait={wait:g}{beyond}"
+        answer = await self._send("GET", url, timeout=wait + TIMEOUT_SECONDS)
+        items = answer.json().get("items") if answer.status == 200 else None
+        if not isinstance(items, list):
+            raise http.HttpError(f"GET {url} answered {answer.status}")
+        try:
+            return [Message.from_json(item) for item in items]
+        except ValueError as error:
+            raise http.HttpError(f"GET {url} answered with something that is {error}") from None
+
+    async def acknowledge_messages(self, message_ids: Sequence[str]) -> None:
+        """Ask for these no more. Saying so again does no harm."""
+        body = json.dumps({"message_ids": list(message_ids)}).encode()
+        url = f"{self._sandbox}/messages/ack"
+        answer = await self._send("POST", url, body=body, content_type="application/json")
+        if answer.status != 200:
+            raise http.HttpError(f"POST {url} answered {answer.status}")
 
     @property
     def _sandbox(self) -> str:

@@ -1,0 +1,98 @@
+"""Messages: what is said to a working agent, and how it is marked where the agent reads it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+#: The event by which a worker reports that it has handed a message to the agent.
+MESSAGE_INJECTED = "agent.message_injected"
+
+
+class MessageType(StrEnum):
+    """What kind of message it is."""
+
+    USER_MESSAGE = "user_message"  #: a person says something
+    INTERRUPT = "interrupt"  #: a person stops the current turn
+    GUARDIAN_NUDGE = "guardian_nudge"  #: the platform's guardian steers
+    SYSTEM = "system"  #: the platform, or an administrator for it
+    COLLABORATION = "collaboration"  #: another agent of the same project
+
+
+class Deliver(StrEnum):
+    """When the agent is to hear it."""
+
+    NEXT_TOOL = "next_tool"  #: at the next tool boundary of the turn
+    NOW = "now"  #: at once: the current turn is stopped
+    END_OF_TURN = "end_of_turn"  #: when the turn is over, as a new one
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message, as `GET …/messages` hands it to the worker."""
+
+    message_id: str
+    message_type: str
+    content: str
+    deliver: str
+    #: `user:<email>`, `agent:<sandbox id>`, or the part of the platform that speaks.
+    sender: str
+
+    @classmethod
+    def from_json(cls, raw: Any) -> Message:
+        """One item of the answer; `ValueError` when it is none. Fields this version does not know are ignored."""
+        names = [field.name for field in fields(cls)]
+        if not isinstance(raw, dict) or not all(isinstance(raw.get(name), str) for name in names):
+            raise ValueError("not a message")
+        return cls(**{name: raw[name] for name in names})
+
+    def injected(self) -> dict[str, Any]:
+        """The data of the `agent.message_injected` event that tells of its delivery."""
+        return {
+            "message_id": self.message_id,
+            "message_type": self.message_type,
+            "content": self.content,
+            "sender": self.sender,
+        }
+
+    def marked(self) -> str:
+        """The text to hand to the agent, between two marks that carry the message's id.
+
+        Whoever writes the content does not know the id, so content can neither end itself early nor pass for
+        another message.
+        """
+        sender = _UNSAFE.sub("?", self.sender)[:_MAX_SENDER]
+        begin = f"[message {self.message_id} {self.message_type} from {sender}]"
+        return f"{begin}\n{self.content}\n{_end(self.message_id)}"
+
+
+_MAX_SENDER = 300
+_UNSAFE = re.compile(r"[^\w@.:+-]", re.ASCII)
+_ID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_MARK = re.compile(rf"\[message ({_ID}) \w{{1,40}} from [\w@.:+?-]{{1,{_MAX_SENDER}}}\]\n", re.ASCII)
+_MARK_IN_JSON = re.compile(rf"\[message ({_ID}) ".encode())
+_MARK_START = b"[message "
+
+
+def _end(message_id: str) -> str:
+    return f"[end of message {message_id}]"
+
+
+def contents(text: str) -> list[str]:
+    """What the marked messages in a text say, in order; a text without a mark is one message as it is."""
+    found, position = [], 0
+    while mark := _MARK.search(text, position):
+        end = text.find(f"\n{_end(mark[1])}", mark.end())
+        # A mark without its end, as of a text that was cut: the rest is its message.
+        position = len(text) if end < 0 else end
+        found.append(text[mark.end() : position])
+    return found or [text]
+
+
+def ids_in(body: bytes) -> set[str]:
+    """The ids of the messages whose marks are in a request to the model. Cheap where there is none."""
+    if _MARK_START not in body:
+        return set()
+    return {match[1].decode() for match in _MARK_IN_JSON.finditer(body)}

@@ -1,0 +1,119 @@
+"""Messages to working agents: people send them, workers fetch and acknowledge them."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+
+from omoi_os.api import paging
+from omoi_os.api.auth import BearerToken
+from omoi_os.api.bodies import StrictRoute
+from omoi_os.api.deps import AppBus, AppMasker, CurrentUser, DbSession, Now
+from omoi_os.api.errors import problems
+from omoi_os.api.idempotency import OnlyOnce
+from omoi_os.db.base import Sessions
+from omoi_os.sandboxes import message_repository, messages
+from omoi_os.sandboxes.deps import CallingSandbox, VisibleSandbox, calling_sandbox
+from omoi_os.sandboxes.message_schemas import (
+    AckIn,
+    AckOut,
+    MessageIn,
+    MessageOut,
+    MessagePage,
+    MessageQueued,
+    WaitingMessage,
+    WaitingMessages,
+)
+from omoi_os.sandboxes.models import SandboxMessage
+from omoi_os.sandboxes.waiters import Waiters
+
+#: So many of the largest messages, escaped in the worst way, are an answer that the worker still reads.
+MAX_HANDED_OUT = 20
+MAX_WAIT_SECONDS = 60
+
+router = APIRouter(
+    prefix="/sandboxes/{sandbox_id}/messages",
+    route_class=StrictRoute,
+    responses=problems(401, 403, 404, 409, 413, 415, 422, 503),
+)
+
+
+@router.post("", status_code=201, summary="Say something to an agent", tags=["sandboxes"], responses=problems(429))
+async def send_message(
+    sandbox: VisibleSandbox,
+    user: CurrentUser,
+    body: MessageIn,
+    once: OnlyOnce,
+    session: DbSession,
+    *,
+    bus: AppBus,
+    masker: AppMasker,
+    now: Now,
+) -> MessageQueued:
+    """Queue a message (201) for the agent that works in this sandbox; `history` shows when it was delivered and seen.
+
+    409 when the sandbox has ended or only verifies, with the way to go on; 429 while too many messages wait.
+    """
+    messages.check_sender(user, body.message_type)
+    draft = body.draft(masker.mask_text(body.content))
+    message = await messages.queue(session, bus, sandbox, draft, sender=f"user:{user.email}", now=now)
+    return once.answer(MessageQueued(message_id=message.id, sandbox_id=sandbox.id))
+
+
+@router.get("", summary="Wait for messages", tags=["workers"])
+async def poll_messages(
+    sandbox_id: str,
+    token: BearerToken,
+    request: Request,
+    wait: Annotated[float, Query(ge=0, le=MAX_WAIT_SECONDS, description="How many seconds to wait for one.")] = 0,
+    after: Annotated[UUID | None, Query(description="Only those behind this one, which is held already.")] = None,
+) -> WaitingMessages:
+    """What is not acknowledged, oldest first; a long poll for the worker inside the sandbox, with its own token.
+
+    Answers at once when there is something, empty when `wait` is over, and 409 `stale_fence` as soon as the
+    sandbox has ended. Reading takes nothing away.
+    """
+    sessions: Sessions = request.app.state.sessions
+    waiters: Waiters = request.app.state.waiters
+
+    async def look() -> Sequence[SandboxMessage]:
+        """Each time in a session of its own, so that none is held while waiting, and as whom the token is then."""
+        async with sessions() as session:
+            sandbox = await calling_sandbox(sandbox_id, token, session, datetime.now(UTC))
+            return await message_repository.waiting(session, sandbox.id, after=after, limit=MAX_HANDED_OUT)
+
+    found = await look()
+    if not found and wait:
+        found = await waiters.until_found(sandbox_id, look, seconds=wait)
+    return WaitingMessages(items=[WaitingMessage.of(row) for row in found])
+
+
+@router.post("/ack", summary="Acknowledge messages", tags=["workers"])
+async def acknowledge_messages(sandbox: CallingSandbox, body: AckIn, session: DbSession, now: Now) -> AckOut:
+    """The worker has these: they are handed out no more. Ids that are not its own are named and change nothing."""
+    asked = {text: messages.as_id(text) for text in body.message_ids}
+    own = await messages.acknowledge(session, sandbox, {found for found in asked.values() if found}, now=now)
+    return AckOut(
+        acknowledged=[text for text, found in asked.items() if found in own],
+        unknown=[text for text, found in asked.items() if found not in own],
+    )
+
+
+@router.get("/history", summary="List what was said to an agent", tags=["sandboxes"])
+async def list_messages(
+    sandbox: VisibleSandbox,
+    session: DbSession,
+    order: Annotated[Literal["asc", "desc"], Query(description="Newest first by default.")] = "desc",
+    limit: paging.Limit = 50,
+    cursor: paging.Cursor = None,
+) -> MessagePage:
+    """Every message with its receipts: when it was queued, delivered to the agent, and seen by the model."""
+    kind = f"messages-{order}"
+    rows = await message_repository.history(
+        session, sandbox.id, order=order, limit=limit + 1, beyond=paging.before_id(kind, cursor)
+    )
+    found, next_cursor = paging.cut(rows, limit, lambda row: paging.encode(kind, row.id))
+    items = [MessageOut.of(row) for row in found]
+    return MessagePage(items=items, next_cursor=next_cursor, sandbox_id=sandbox.id)
