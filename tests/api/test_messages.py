@@ -10,6 +10,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import func, select
 
+from omoi_os.db.base import make_engine, make_sessions
 from omoi_os.protocol.messages import Deliver, Message, MessageType
 from omoi_os.sandboxes import message_repository, messages, repository
 from omoi_os.sandboxes.models import SandboxMessage
@@ -35,11 +36,10 @@ async def history(client: httpx.AsyncClient, worker: Worker, **params: Any) -> l
     return items
 
 
-async def waiting(app: FastAPI, worker: Worker) -> None:
-    """Until the worker's poll waits for its wake-up."""
-    async with asyncio.timeout(10):
-        while not app.state.waiters._waiting.get(worker.id):
-            await asyncio.sleep(0)
+async def listening(app: FastAPI) -> None:
+    """Until the first who waits will hear of what is committed from now on."""
+    async with asyncio.timeout(30):
+        await app.state.waiters._ready.wait()
 
 
 async def test_a_message_is_queued_handed_to_the_worker_and_shown(ada: httpx.AsyncClient, worker: Worker) -> None:
@@ -140,13 +140,28 @@ async def test_a_waiting_worker_gets_the_message_when_it_is_sent(
     app: FastAPI, ada: httpx.AsyncClient, worker: Worker
 ) -> None:
     polling = asyncio.create_task(poll(worker, wait=25))
-    await waiting(app, worker)
-    assert app.state.sessions.kw["bind"].pool.checkedout() == 0
+    await listening(app)
 
     sent = await send(ada, worker)
 
     async with asyncio.timeout(10):
         assert [item["message_id"] for item in await polling] == [sent["message_id"]]
+
+
+async def test_those_who_wait_hold_no_connection(
+    app: FastAPI, ada: httpx.AsyncClient, worker: Worker, database_url: str
+) -> None:
+    engine = make_engine(database_url, pool_size=1)
+    app.state.sessions = make_sessions(engine)
+    polling = [asyncio.create_task(poll(worker, wait=25)) for _ in range(4)]
+    await listening(app)
+
+    sent = await send(ada, worker)
+
+    async with asyncio.timeout(20):
+        answers = await asyncio.gather(*polling)
+    assert [[item["message_id"] for item in answer] for answer in answers] == [[sent["message_id"]]] * 4
+    await engine.dispose()
 
 
 async def test_a_worker_that_waits_in_vain_is_answered_empty(worker: Worker) -> None:
@@ -155,7 +170,7 @@ async def test_a_worker_that_waits_in_vain_is_answered_empty(worker: Worker) -> 
 
 async def test_the_end_of_the_sandbox_ends_the_wait(app: FastAPI, worker: Worker) -> None:
     polling = asyncio.create_task(worker.client.get(worker.path("/messages"), params={"wait": 25}, timeout=30))
-    await waiting(app, worker)
+    await listening(app)
 
     await end_sandbox(app, worker.id)
 

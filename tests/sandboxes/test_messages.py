@@ -1,5 +1,6 @@
 """Messages: kept in order until acknowledged, with receipts that are given once and only to one's own."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -10,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.base import Topic
 from omoi_os.bus.memory import MemoryBus
+from omoi_os.db.base import Sessions
 from omoi_os.errors import Conflict, TooMany
 from omoi_os.protocol.events import Event
 from omoi_os.protocol.messages import MESSAGE_INJECTED, Deliver, MessageType
@@ -93,16 +95,17 @@ async def test_a_clock_that_is_behind_changes_no_order(session: AsyncSession) ->
     assert {one.version for one in said} == {7}
 
 
-async def test_being_said_wakes_who_waits_for_that_sandbox_once_it_is_committed(session: AsyncSession) -> None:
+async def test_being_said_wakes_who_waits_for_that_sandbox(sessions: Sessions) -> None:
     bus = MemoryBus()
-    sandbox, _ = await a_work_sandbox(session, bus, now=NOON)
-    await session.commit()
+    async with sessions.begin() as session:
+        sandbox, _ = await a_work_sandbox(session, bus, now=NOON)
     async with bus.listen(Topic.MESSAGES) as wakeups:
-        message_id = await say(session, sandbox, bus=bus)
-        await session.commit()
-
-        assert (await anext(wakeups)).key == sandbox.id
-    assert await told(session) == [(str(message_id), "queued", NOON.isoformat())]
+        async with sessions.begin() as session:
+            message_id = await say(session, sandbox, bus=bus)
+        async with asyncio.timeout(10):
+            assert (await anext(wakeups)).key == sandbox.id
+    async with sessions() as session:
+        assert await told(session) == [(str(message_id), "queued", NOON.isoformat())]
 
 
 async def test_the_event_of_its_injection_is_the_receipt_of_delivery(session: AsyncSession) -> None:

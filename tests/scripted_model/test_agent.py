@@ -10,9 +10,15 @@ from claude_agent_sdk import (
     ClaudeAgentOptions,
     ClaudeSDKClient,
     ClaudeSDKError,
+    HookContext,
+    HookInput,
+    HookJSONOutput,
+    HookMatcher,
     Message,
 )
 
+from omoi_os.ids import uuid7
+from omoi_os.protocol import messages as protocol
 from omoi_os.scripted_model.scripts import BUILT_IN
 from omoi_os.scripted_model.server import NO_SCRIPT
 
@@ -43,6 +49,11 @@ on_message:
     steps:
       - {tool: Bash, input: {command: "python3 -c 'import math; print(math.comb(10, 5))'"}}
 """
+
+
+def marked(content: str) -> str:
+    """As the platform hands it over."""
+    return protocol.Message(str(uuid7()), "user_message", content, "next_tool", "user:ada@example.org").marked()
 
 
 async def test_the_demo_script_gives_the_number_that_the_program_printed(
@@ -151,6 +162,38 @@ async def test_a_message_to_a_working_agent_is_answered_next_and_then_the_rest_p
     done = Run(messages)
     assert done.outputs == ["waited", "252", "rest"]
     assert done.result.result == "rest; told: also print C(10,5)"
+
+
+@pytest.mark.parametrize("name", ["scripted", "claude-sonnet-4-5"])
+@pytest.mark.parametrize("way", ["hook", "prompt"])
+async def test_a_marked_message_is_answered_however_it_is_handed_over(
+    serve: Serve, options: Options, *, tmp_path: Path, name: str, way: str
+) -> None:
+    # A hook's text must be short, a prompt may be long.
+    story = "x" * (protocol.MAX_HOOK_CHARACTERS - 300 if way == "hook" else 60_000)
+    sent = [marked("hello"), marked(f"also print C(10,5) {story}")]
+    held = [] if way == "prompt" else ["\n\n".join(sent)]
+
+    async def hand_over(_data: HookInput, _tool_use_id: str | None, _context: HookContext) -> HookJSONOutput:
+        context = held.pop() if held else ""
+        return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": context}} if context else {}
+
+    model = await serve(script=WAITING)
+    agent = options(model, "wait", model=name, hooks={"PostToolUse": [HookMatcher(hooks=[hand_over])]})
+    messages: list[Message] = []
+    async with ClaudeSDKClient(agent) as client:
+        await client.query("Do it.")
+        async for message in client.receive_response():
+            messages.append(message)
+            if len(Run(messages).calls) == 1 and not Run(messages).outputs:
+                for text in sent if way == "prompt" else ():
+                    await client.query(text)
+                await client.set_permission_mode("acceptEdits")
+                (tmp_path / "workspace/go").touch()
+
+    done = Run(messages)
+    assert done.outputs == ["waited", "252", "rest"]
+    assert done.result.result == f"rest; told: also print C(10,5) {story}"
 
 
 async def test_a_message_after_the_result_is_answered_in_a_new_turn(

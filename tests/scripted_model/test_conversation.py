@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from omoi_os.ids import uuid7
+from omoi_os.protocol.messages import Message
 from omoi_os.scripted_model.conversation import handed_over, read_conversation, split_notes
 
 ENVIRONMENT = "# Environment\n - Primary working directory: /somewhere/ws\n - Platform: linux"
@@ -78,6 +80,26 @@ def test_messages_to_a_working_agent_are_found_in_order(*, wrapped: bool) -> Non
 
     assert conversation.told == ((), ("first", "second", "third"))
     assert (conversation.output, conversation.message) == ("42", "third")
+
+
+def marked(content: str) -> str:
+    return Message(str(uuid7()), "user_message", content, "next_tool", "user:ada@example.org").marked()
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_messages_come_without_the_platforms_marks_however_they_are_handed_over(*, wrapped: bool) -> None:
+    notes = [
+        f"PostToolUse:Bash hook additional context: {marked('first')}\n\n{marked('second, C(10,5)')}",
+        SURFACED.format(marked("third\n\nof two parts")),
+    ]
+    output = result("a", "42" + "".join(f"\n\n<system-reminder>\n{note}\n</system-reminder>" for note in notes))
+    told = [user(output)] if wrapped else [user(result("a", "42")), {"role": "system", "content": "\n\n".join(notes)}]
+    request = {"messages": [user(text("Do it.")), call("a"), *told, call("b"), user(text(marked("a new turn")))]}
+
+    conversation = read_conversation(request)
+
+    assert conversation.told == ((), ("first", "second, C(10,5)", "third\n\nof two parts"), ("a new turn",))
+    assert (conversation.output, conversation.message) == ("42", "a new turn")
 
 
 def test_a_later_prompt_is_a_message_but_marks_and_skills_are_not() -> None:

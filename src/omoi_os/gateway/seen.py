@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 MAX_FRESH = 500
 _MAX_KNOWN = 10_000
 _MAX_SANDBOXES = 4096
-_RETRY_SECONDS = (0.2, 1.0, 5.0)
+_RETRY_SECONDS = (0.2, 1.0, 2.0)
 
 
 class Sightings:
