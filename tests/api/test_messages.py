@@ -237,7 +237,7 @@ async def test_the_history_is_paged_both_ways(ada: httpx.AsyncClient, worker: Wo
     for order, expected in (("asc", ids), ("desc", ids[::-1])):
         found, cursor = [], None
         for _ in range(3):
-            params = {"order": order, "limit": 2} | ({"cursor": cursor} if cursor else {})
+            params: dict[str, Any] = {"order": order, "limit": 2} | ({"cursor": cursor} if cursor else {})
             page = (await ada.get(worker.path("/messages/history"), params=params)).json()
             found += [item["message_id"] for item in page["items"]]
             cursor = page["next_cursor"]

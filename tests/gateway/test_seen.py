@@ -38,7 +38,7 @@ def with_marks(*ids: UUID) -> dict[str, Any]:
     marked = [Message(str(one), "user_message", "hello", "next_tool", "user:a@b").marked() for one in ids]
     note = "<system-reminder>\nPostToolUse:Bash hook additional context: " + "\n".join(marked) + "\n</system-reminder>"
     result = {"type": "tool_result", "tool_use_id": "t", "content": f"42\n\n{note}"}
-    return BODY | {"messages": [*BODY["messages"], {"role": "user", "content": [result]}]}
+    return BODY | {"messages": [{"role": "user", "content": [result]}]}
 
 
 async def status(sessions: Sessions, message_id: UUID) -> str:

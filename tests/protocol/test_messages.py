@@ -88,6 +88,7 @@ def test_a_message_is_read_from_its_json_and_nothing_else_is() -> None:
 
     assert Message.from_json(raw) == message
     assert message.injected().keys() == {"message_id", "message_type", "content", "sender"}
-    for bad in (None, [], {}, raw | {"content": 3}, raw | {"sender": None}):
+    bad_ones: list[object] = [None, [], {}, raw | {"content": 3}, raw | {"sender": None}]
+    for bad in bad_ones:
         with pytest.raises(ValueError, match="not a message"):
             Message.from_json(bad)

@@ -13,6 +13,7 @@ from omoi_os.bus.base import Topic
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
 from omoi_os.errors import Conflict, TooMany
+from omoi_os.ids import token_hash
 from omoi_os.protocol.events import Event
 from omoi_os.protocol.messages import MESSAGE_INJECTED, Deliver, MessageType
 from omoi_os.sandboxes import message_repository, messages, service
@@ -39,7 +40,8 @@ async def say(session: AsyncSession, sandbox: Sandbox, content: str = "hello", b
 
 
 async def waiting(session: AsyncSession, sandbox: Sandbox, after: UUID | None = None) -> list[UUID]:
-    rows = await message_repository.waiting(session, sandbox.id, after=after, limit=1000)
+    rows = await message_repository.waiting(session, sandbox.id, sandbox.token_hash, after=after, limit=1000)
+    assert not await message_repository.waiting(session, sandbox.id, token_hash("sbx_x"), after=after, limit=1000)
     return [row.id for row in rows]
 
 
@@ -120,7 +122,7 @@ async def test_the_event_of_its_injection_is_the_receipt_of_delivery(session: As
     assert [status for _, status, _ in await told(session)] == ["queued", "delivered"]
 
 
-@pytest.mark.parametrize("claimed", [None, 3, "", "x" * 1000, "\0", ["a"], str(uuid4()), "{upper}", "another's"])
+@pytest.mark.parametrize("claimed", [None, 3, "", "x" * 1000, "\0", ["a"], "0190a5d0-ac96-774b-bcce-b302099a8057", "{upper}", "another's"])
 async def test_nothing_else_is_taken_for_a_receipt(session: AsyncSession, claimed: object) -> None:
     sandbox, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
     other, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)

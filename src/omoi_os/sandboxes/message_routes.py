@@ -14,6 +14,7 @@ from omoi_os.api.deps import AppBus, AppMasker, CurrentUser, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.idempotency import OnlyOnce
 from omoi_os.db.base import Sessions
+from omoi_os.ids import token_hash
 from omoi_os.sandboxes import message_repository, messages
 from omoi_os.sandboxes.deps import CallingSandbox, VisibleSandbox, calling_sandbox
 from omoi_os.sandboxes.message_schemas import (
@@ -81,8 +82,13 @@ async def poll_messages(
     async def look() -> Sequence[SandboxMessage]:
         """Each time in a session of its own, so that none is held while waiting, and as whom the token is then."""
         async with sessions() as session:
-            sandbox = await calling_sandbox(sandbox_id, token, session, datetime.now(UTC))
-            return await message_repository.waiting(session, sandbox.id, after=after, limit=MAX_HANDED_OUT)
+            rows = await message_repository.waiting(
+                session, sandbox_id, token_hash(token), after=after, limit=MAX_HANDED_OUT
+            )
+            if not rows:
+                # Only now does it matter whether there is nothing or the caller may not know.
+                await calling_sandbox(sandbox_id, token, session, datetime.now(UTC))
+            return rows
 
     found = await look()
     if not found and wait:
