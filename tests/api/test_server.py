@@ -12,9 +12,13 @@ import httpx
 import pytest
 
 from omoi_os.accounts.admin_token import ensure_admin_token
-from omoi_os.api.server import run
+from omoi_os.api.server import DRAIN_SECONDS, run
+from omoi_os.bus.memory import MemoryBus
 from omoi_os.config import Settings, load_settings
+from omoi_os.db.base import Sessions
 from omoi_os.errors import SetupError
+from tests.builders import a_work_sandbox
+from tests.conftest import NOON
 
 
 def free_port() -> int:
@@ -106,6 +110,22 @@ async def test_a_request_under_way_is_answered_before_the_server_stops(served: S
         writer.close()
 
     assert answer.startswith(b"HTTP/1.1 201")
+
+
+async def test_a_worker_that_waits_for_messages_does_not_hold_up_the_stop(served: Settings, sessions: Sessions) -> None:
+    async with sessions.begin() as session:
+        sandbox, token = await a_work_sandbox(session, MemoryBus(), now=NOON)
+    path, headers = f"/api/v1/sandboxes/{sandbox.id}/messages", {"Authorization": f"Bearer {token}"}
+    async with client_of(served) as worker, running(served) as server:
+        await worker.get(path, headers=headers)
+        polling = asyncio.create_task(worker.get(path, params={"wait": 60}, headers=headers))
+        await worker.get(path, params={"wait": 0.1}, headers=headers)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+        answer = await asyncio.wait_for(polling, DRAIN_SECONDS / 2)
+        await asyncio.wait_for(server, DRAIN_SECONDS / 2)
+
+    assert (answer.status_code, answer.json()) == (200, {"items": []})
 
 
 async def test_a_taken_port_is_named_with_its_remedy(served: Settings) -> None:

@@ -122,7 +122,9 @@ async def test_the_event_of_its_injection_is_the_receipt_of_delivery(session: As
     assert [status for _, status, _ in await told(session)] == ["queued", "delivered"]
 
 
-@pytest.mark.parametrize("claimed", [None, 3, "", "x" * 1000, "\0", ["a"], "0190a5d0-ac96-774b-bcce-b302099a8057", "{upper}", "another's"])
+@pytest.mark.parametrize(
+    "claimed", [None, 3, "", "x" * 1000, "\0", ["a"], "0190a5d0-ac96-774b-bcce-b302099a8057", "{upper}", "another's"]
+)
 async def test_nothing_else_is_taken_for_a_receipt(session: AsyncSession, claimed: object) -> None:
     sandbox, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
     other, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
