@@ -25,11 +25,20 @@ def postgres() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="omoi-pg-", dir="/tmp"))
     try:
         url = asyncio.run(embedded.start(folder))
+        _forget_crashes(url)
         asyncio.run(upgrade(url))
         yield url
     finally:
         asyncio.run(embedded.stop(folder))
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _forget_crashes(url: str) -> None:
+    """Let this server write when it likes: nothing here outlives it. Tests of crashes start servers of their own."""
+    with psycopg.connect(plain_url(url), autocommit=True) as connection:
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            connection.execute(f"ALTER SYSTEM SET {setting} = off")
+        connection.execute("SELECT pg_reload_conf()")
 
 
 @pytest.fixture
