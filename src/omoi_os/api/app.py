@@ -14,6 +14,7 @@ from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
 from omoi_os.projects import routes as projects
+from omoi_os.sandboxes import event_routes as events
 from omoi_os.sandboxes import message_routes as messages
 from omoi_os.sandboxes import outcome_routes as outcomes
 from omoi_os.sandboxes import routes as sandboxes
@@ -45,14 +46,16 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     app.state.settings, app.state.sessions, app.state.bus = settings, sessions, bus
     app.state.masker = Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token])
     app.state.waiters = Waiters(bus)
+    app.state.intake = events.make_intake(sessions, bus, app.state.masker)
     app.add_middleware(BodyLimits)
     errors.install(app)
     app.add_exception_handler(idempotency.Replay, idempotency.replay)
     api = APIRouter(prefix="/api/v1")
-    for part in (projects, tickets, tasks, sandboxes, outcomes, workers, messages, users):
+    for part in (events, projects, tickets, tasks, sandboxes, outcomes, workers, messages, users):
         api.include_router(part.router)
     for router in (health.router, metrics.router, docs.router, api):
         app.include_router(router)
+    app.router.routes[:0] = events.routes(api.prefix)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 

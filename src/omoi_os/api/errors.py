@@ -89,7 +89,7 @@ def problem(
     extra = dict(headers or {})
     if status == HTTPStatus.UNAUTHORIZED:
         extra.setdefault("WWW-Authenticate", "Bearer")
-    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+    if status in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS):
         extra.setdefault("Retry-After", "1")
     return Response(json.dumps(body), status_code=status, media_type=MEDIA_TYPE, headers=extra)
 
@@ -179,7 +179,7 @@ _MEANING = {
     413: "The body is too large.",
     415: "The body's encoding is not taken.",
     422: "Bad input.",
-    429: "A limit is reached.",
+    429: "A limit is reached; `Retry-After` says when to come back.",
     503: "Something this depends on does not answer.",
 }
 

@@ -1,11 +1,12 @@
 """The bus: wake-ups between processes. A lost one costs a moment, never a fact: the truth is in the tables."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
+import psycopg
 from sqlalchemy.ext.asyncio import AsyncSession
 
 
@@ -27,11 +28,17 @@ class Wakeup:
     resync: bool = False
 
 
+AfterCommit = Callable[[], Awaitable[None]]
+
+
 class Bus(Protocol):
     """Carries wake-ups."""
 
     async def announce(self, session: AsyncSession, topic: Topic, key: str) -> None:
         """Wake the listeners once the session's transaction has committed; never if it has not."""
+
+    async def announce_on(self, connection: psycopg.AsyncConnection[Any], topic: Topic, key: str) -> AfterCommit:
+        """The same for a transaction on a bare connection: the caller calls what is returned once it has committed."""
 
     def listen(self, *topics: Topic) -> AbstractAsyncContextManager[AsyncIterator[Wakeup]]:
         """Wake-ups from now on. After a lost connection a `resync` comes first."""

@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
+import psycopg
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
-from omoi_os.bus.base import Topic, Wakeup
+from omoi_os.bus.base import AfterCommit, Topic, Wakeup
 
 
 class MemoryBus:
@@ -26,11 +28,22 @@ class MemoryBus:
             event.listen(sync, "after_rollback", _forget, once=True)
         pending.append(Wakeup(topic, key))
 
+    async def announce_on(self, connection: psycopg.AsyncConnection[Any], topic: Topic, key: str) -> AfterCommit:
+        """Told when the caller says that it has committed."""
+
+        async def tell() -> None:
+            self._tell(Wakeup(topic, key))
+
+        return tell
+
     def _flush(self, session: Session) -> None:
         for wakeup in session.info.pop("wakeups", []):
-            for topics, queue in self._listeners:
-                if wakeup.topic in topics:
-                    queue.put_nowait(wakeup)
+            self._tell(wakeup)
+
+    def _tell(self, wakeup: Wakeup) -> None:
+        for topics, queue in self._listeners:
+            if wakeup.topic in topics:
+                queue.put_nowait(wakeup)
 
     @asynccontextmanager
     async def listen(self, *topics: Topic) -> AsyncIterator[AsyncIterator[Wakeup]]:

@@ -5,13 +5,14 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import psycopg
 from sqlalchemy import event, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session, SessionTransaction
 
-from omoi_os.bus.base import Topic, Wakeup
+from omoi_os.bus.base import AfterCommit, Topic, Wakeup
 from omoi_os.db.base import plain_url
 
 log = logging.getLogger(__name__)
@@ -33,11 +34,16 @@ class PostgresBus:
         sync = session.sync_session
         if not sync.in_transaction():
             sync.begin()
-        pending: dict[str, None] = sync.info.setdefault(_PENDING, {})
-        if not pending:
-            event.listen(sync, "before_commit", _notify, once=True)
-            event.listen(sync, "after_soft_rollback", _forget, once=True)
-        pending[f"{topic}:{key}"] = None
+        if _PENDING not in sync.info:
+            sync.info[_PENDING] = {}
+            event.listen(sync, "before_commit", _notify)
+            event.listen(sync, "after_soft_rollback", _forget)
+        sync.info[_PENDING][f"{topic}:{key}"] = None
+
+    async def announce_on(self, connection: psycopg.AsyncConnection[Any], topic: Topic, key: str) -> AfterCommit:
+        """Part of the connection's transaction; nothing is left to do afterwards."""
+        await connection.execute("SELECT pg_notify(%s, %s)", [CHANNEL, f"{topic}:{key}"])
+        return _nothing
 
     @asynccontextmanager
     async def listen(self, *topics: Topic) -> AsyncIterator[AsyncIterator[Wakeup]]:
@@ -71,8 +77,13 @@ class PostgresBus:
             await asyncio.sleep(RECONNECT_SECONDS)
 
 
+async def _nothing() -> None:
+    """The database tells the listeners by itself."""
+
+
 def _notify(session: Session) -> None:
-    payloads = list(session.info.pop(_PENDING, ()))
+    payloads = list(session.info[_PENDING])
+    session.info[_PENDING].clear()
     if payloads:
         session.execute(
             text("SELECT pg_notify(:channel, payload) FROM unnest(CAST(:payloads AS text[])) AS payload"),
@@ -81,7 +92,7 @@ def _notify(session: Session) -> None:
 
 
 def _forget(session: Session, _transaction: SessionTransaction) -> None:
-    session.info.pop(_PENDING, None)
+    session.info[_PENDING].clear()
 
 
 async def _drain(queue: asyncio.Queue[Wakeup]) -> AsyncIterator[Wakeup]:

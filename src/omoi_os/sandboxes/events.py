@@ -20,6 +20,8 @@ from omoi_os.stream.outbox import publish_events
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
 
+#: What of a worker's events changes more than the log and the sandbox's own columns.
+EFFECTS = frozenset({EventType.AGENT_COMPLETED, EventType.AGENT_FAILED, "agent.message_injected"})
 #: How an event that could not be taken is kept: its number is used up, its content is not stored.
 REJECTED = "rejected"
 
@@ -60,7 +62,7 @@ async def record_events(
     """
     sandbox = await repository.lock(session, sandbox.id)
     if sandbox.status in ENDED:
-        raise StaleFence(f"sandbox {sandbox.id} has ended ({sandbox.end_reason}); its events are no longer taken")
+        raise ended(sandbox.id, sandbox.end_reason)
     known = await repository.events_with_ids(session, sandbox.id, [e.event_id for e in events if e.event_id])
     recorded = Recorded()
     before = sandbox.last_seq
@@ -78,10 +80,10 @@ async def record_events(
             if event.event_id in known:
                 recorded.stored.append(known[event.event_id])
             continue
-        reason = refused.get(event.seq or 0) or _refusal(event)
+        reason = refused.get(event.seq or 0) or refusal(event)
         if reason:
             recorded.rejected.append(Rejection(event.seq, reason))
-            event = _stub(event, reason)
+            event = stub(event, reason)
         else:
             recorded.accepted += 1
         row = append(session, sandbox, replace(event, event_data=masker.mask(event.event_data)), now=now)
@@ -104,13 +106,19 @@ async def record_events(
     return recorded
 
 
-def _stub(event: Event, reason: str) -> Event:
+def ended(sandbox_id: str, reason: str | None) -> StaleFence:
+    """What the worker of an ended sandbox is answered."""
+    return StaleFence(f"sandbox {sandbox_id} has ended ({reason}); its events are no longer taken")
+
+
+def stub(event: Event, reason: str) -> Event:
     """What is kept of an event that is not taken: its number, and why."""
     data = {"event_type": event.event_type[:100], "reason": reason} if event.event_type else {"reason": reason}
     return Event(REJECTED, data, EventSource.WORKER, event.event_id, event.seq)
 
 
-def _refusal(event: Event) -> str | None:
+def refusal(event: Event) -> str | None:
+    """Why a sandbox may not say this, if so."""
     if event.event_type.startswith(PLATFORM_PREFIXES) or event.event_type == REJECTED:
         return f"{event.event_type[:100]} events come from the platform only"
     if event.source not in (EventSource.AGENT, EventSource.WORKER):
@@ -118,14 +126,16 @@ def _refusal(event: Event) -> str | None:
     return None
 
 
+def is_work(event: Event) -> bool:
+    """Whether it shows that work goes on. A command that runs for long says nothing, but it is work."""
+    return event.event_type != EventType.AGENT_HEARTBEAT or event.event_data.get("busy") is True
+
+
 async def _take_effect(session: AsyncSession, bus: Bus, sandbox: Sandbox, event: Event, *, now: datetime) -> None:
     """What an event changes beside the list of events. An agent's word never completes anything."""
     if event.event_type == EventType.AGENT_HEARTBEAT:
         sandbox.last_heartbeat_at = now
-        if event.event_data.get("busy") is True:
-            # A command that runs for long says nothing, but it is work.
-            sandbox.last_work_at = now
-    else:
+    if is_work(event):
         sandbox.last_work_at = now
     if sandbox.purpose != Purpose.WORK:
         return

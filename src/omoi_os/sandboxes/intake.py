@@ -1,67 +1,53 @@
-"""The door for events: one event or many, judged, recorded, answered."""
+"""One post at a time: judged, recorded and answered with every change of state that it causes."""
 
 import json
+import logging
 from collections.abc import Sequence
 from datetime import datetime
 
-from pydantic import ValidationError
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.base import Bus
-from omoi_os.errors import Conflict, Forbidden
-from omoi_os.protocol.events import PLATFORM_PREFIXES, Event, EventSource
-from omoi_os.sandboxes import events
+from omoi_os.errors import Conflict
+from omoi_os.protocol.events import Event
+from omoi_os.sandboxes import drafts, events
+from omoi_os.sandboxes.drafts import Batch, Draft
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Sandbox, SandboxEvent
-from omoi_os.sandboxes.schemas import EventIn
 from omoi_os.strict_json import parse
 
-#: The most that one event of a batch may be, as for an event that comes alone.
-MAX_EVENT_BYTES = 1024 * 1024
+log = logging.getLogger(__name__)
 
 
 async def take_one(
-    session: AsyncSession, bus: Bus, sandbox: Sandbox, posted: EventIn, *, now: datetime, masker: Masker
+    session: AsyncSession, bus: Bus, sandbox: Sandbox, draft: Draft, *, now: datetime, masker: Masker
 ) -> SandboxEvent:
     """Store one event and return it as stored; a second time, return the first one's row.
 
-    `Forbidden` for what only the platform says; `Conflict` beyond a gap, or for a number used for another event.
+    `Conflict` beyond a gap, or for a number that was used for another event.
     """
-    if posted.event_type.startswith(PLATFORM_PREFIXES) or posted.event_type == events.REJECTED:
-        raise Forbidden(f"{posted.event_type} events come from the platform only")
-    if posted.source not in (EventSource.AGENT, EventSource.WORKER):
-        raise Forbidden(f"a sandbox speaks as agent or worker, not as {posted.source}")
-    recorded = await events.record_events(session, bus, sandbox, [posted.event()], now=now, masker=masker)
+    recorded = await events.record_events(session, bus, sandbox, [draft.event], now=now, masker=masker)
     if recorded.stored:
         return recorded.stored[0]
-    earlier = await _by_posted_seq(session, sandbox, posted.seq) if recorded.duplicates else None
+    seq = draft.event.seq
+    earlier = await _by_posted_seq(session, sandbox, seq) if recorded.duplicates else None
     if earlier is None:
-        raise Conflict(f"seq {posted.seq} is beyond a gap; send seq {recorded.last_seq + 1} first")
-    if posted.event_id is not None and posted.event_id != earlier.event_id:
-        raise Conflict(f"seq {posted.seq} is event {earlier.event_id} already; the first one stays")
+        raise beyond_gap(seq, recorded.last_seq)
+    if not _same(earlier, draft):
+        log.warning("sandbox %s used its number %s for two events", sandbox.id, seq)
+        raise Conflict(f"seq {seq} is event {earlier.event_id} already; the first one stays")
     return earlier
 
 
 async def take_batch(
-    session: AsyncSession, bus: Bus, sandbox: Sandbox, posted: Sequence[object], *, now: datetime, masker: Masker
+    session: AsyncSession, bus: Bus, sandbox: Sandbox, batch: Batch, *, now: datetime, masker: Masker
 ) -> events.Recorded:
     """Store what can be taken of a batch. What cannot leaves a stub with the reason, and the others go on."""
-    taken: list[Event] = []
-    refused: dict[int, str] = {}
-    unnumbered: list[events.Rejection] = []
-    for item in posted:
-        judged = _judge(item)
-        seq = _seq(item)
-        if isinstance(judged, Event):
-            taken.append(judged)
-        elif seq is None:
-            unnumbered.append(events.Rejection(None, judged))
-        else:
-            refused[seq] = judged
-            taken.append(Event("", {}, EventSource.WORKER, seq=seq))
+    refused = {draft.event.seq or 0: draft.reason for draft in batch.drafts if draft.reason is not None}
+    taken = [draft.event for draft in batch.drafts]
     recorded = await events.record_events(session, bus, sandbox, taken, now=now, masker=masker, refused=refused)
-    recorded.rejected += unnumbered
+    recorded.rejected += batch.unnumbered
     return recorded
 
 
@@ -69,7 +55,22 @@ async def take_spool(
     session: AsyncSession, bus: Bus, sandbox: Sandbox, frames: Sequence[Event], *, now: datetime, masker: Masker
 ) -> events.Recorded:
     """Store what a dead worker left in its spool: as little trusted as if it had been posted."""
-    return await take_batch(session, bus, sandbox, [_as_posted(frame) for frame in frames], now=now, masker=masker)
+    batch = drafts.judge([_as_posted(frame) for frame in frames], masker)
+    return await take_batch(session, bus, sandbox, batch, now=now, masker=masker)
+
+
+def beyond_gap(seq: int | None, acked_seq: int) -> Conflict:
+    """What a single event beyond a gap is answered."""
+    return Conflict(f"seq {seq} is beyond a gap; send seq {acked_seq + 1} first")
+
+
+def _same(row: SandboxEvent, draft: Draft) -> bool:
+    event = draft.event
+    return (
+        event.event_id in (None, row.event_id)
+        and event.event_type == row.event_type
+        and json.loads(draft.text) == row.event_data
+    )
 
 
 def _as_posted(frame: Event) -> object:
@@ -78,23 +79,6 @@ def _as_posted(frame: Event) -> object:
         return parse(json.dumps(frame.to_json(), allow_nan=False).encode())
     except (ValueError, RecursionError):
         return {"seq": frame.seq}
-
-
-def _judge(item: object) -> Event | str:
-    """The event, or what is wrong with it."""
-    try:
-        posted = EventIn.model_validate(item)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        return f"{'.'.join(str(part) for part in first['loc']) or 'event'}: {first['msg']}"
-    if len(json.dumps(posted.event_data)) > MAX_EVENT_BYTES:
-        return f"event_data is larger than {MAX_EVENT_BYTES} bytes; put large values as blobs"
-    return posted.event()
-
-
-def _seq(item: object) -> int | None:
-    seq = item.get("seq") if isinstance(item, dict) else None
-    return seq if isinstance(seq, int) and not isinstance(seq, bool) and 1 <= seq < 2**63 else None
 
 
 async def _by_posted_seq(session: AsyncSession, sandbox: Sandbox, seq: int | None) -> SandboxEvent | None:

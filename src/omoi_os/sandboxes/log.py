@@ -49,8 +49,15 @@ def append_platform_event(
 
 def counted(counts: Mapping[str, int], event_type: str) -> dict[str, int]:
     """The counts with one more of this type."""
+    more = dict(counts)
+    count(more, event_type)
+    return more
+
+
+def count(counts: dict[str, int], event_type: str) -> None:
+    """Add one of this type to the counts."""
     name = event_type if event_type in counts or len(counts) < MAX_COUNTED_TYPES else OTHER_TYPES
-    return {**counts, name: counts.get(name, 0) + 1}
+    counts[name] = counts.get(name, 0) + 1
 
 
 def _when(text: str | None) -> datetime | None:

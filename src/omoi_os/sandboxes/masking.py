@@ -1,6 +1,7 @@
 """Takes secrets out of what is stored: values this installation knows, and the shapes of well-known tokens."""
 
 import base64
+import json
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -20,6 +21,12 @@ _SHAPES = re.compile(
     re.DOTALL,
 )
 
+#: What each of these shapes begins with: text without any of them needs no closer look.
+_BEGINNINGS = (
+    *("sk-ant-", "sbx_", "omoi_", "AKIA", "xox", "-----BEGIN "),
+    *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+)
+
 
 class Masker:
     """Replaces secrets in text and in every text inside a JSON value, keys included."""
@@ -28,6 +35,17 @@ class Masker:
         forms = {form for value in known_values if value and len(value) >= 8 for form in _forms(value)}
         pattern = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
         self._known = re.compile(pattern) if pattern else None
+        self._signs = (*(_escaped(form) for form in forms), *_BEGINNINGS)
+
+    def dump(self, value: Any) -> str:
+        """The JSON value without secrets, as text."""
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        # Whatever a text inside holds stands here too, only with its quotes, backslashes and controls escaped.
+        if any(sign in text for sign in self._signs):
+            masked = self.mask(value)
+            if masked != value:
+                return json.dumps(masked, ensure_ascii=False, separators=(",", ":"))
+        return text
 
     def mask_text(self, text: str) -> str:
         """The text without secrets."""
@@ -44,6 +62,11 @@ class Masker:
         if isinstance(value, list | tuple):
             return [self.mask(item) for item in value]
         return value
+
+
+def _escaped(form: str) -> str:
+    """The text as it stands inside a JSON text."""
+    return json.dumps(form, ensure_ascii=False)[1:-1]
 
 
 def _forms(value: str) -> Iterable[str]:

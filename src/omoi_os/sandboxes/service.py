@@ -17,6 +17,8 @@ from omoi_os.stream.models import Change
 from omoi_os.stream.outbox import publish
 from omoi_os.tasks.models import Task
 
+UNKNOWN_TOKEN = "this sandbox token is not known"  # noqa: S105  a sentence, not a token
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -34,7 +36,7 @@ async def identify(session: AsyncSession, token: str) -> Sandbox:
     """The sandbox that a token belongs to. `BadToken` if unknown, `StaleFence` if its attempt has ended."""
     sandbox = await repository.by_token_hash(session, token_hash(token))
     if sandbox is None:
-        raise BadToken("this sandbox token is not known")
+        raise BadToken(UNKNOWN_TOKEN)
     if sandbox.status in ENDED:
         raise StaleFence(f"sandbox {sandbox.id} has ended ({sandbox.end_reason}); its token opens nothing any more")
     return sandbox

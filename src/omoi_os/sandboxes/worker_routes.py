@@ -1,4 +1,4 @@
-"""Sandboxes for their workers: each may report its own events, blobs and transcript, and nothing else."""
+"""Sandboxes for their workers: each may put its own blobs and transcript; its events have routes of their own."""
 
 import asyncio
 from typing import Annotated
@@ -7,19 +7,11 @@ from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.api.bodies import StrictRoute
-from omoi_os.api.deps import AppBus, AppMasker, DbSession, Now
+from omoi_os.api.deps import AppMasker, DbSession, Now
 from omoi_os.api.errors import problems
-from omoi_os.sandboxes import blobs, intake, transcripts
+from omoi_os.sandboxes import blobs, transcripts
 from omoi_os.sandboxes.deps import CallingSandbox
-from omoi_os.sandboxes.schemas import (
-    BatchReceived,
-    BlobStored,
-    EventBatch,
-    EventIn,
-    EventReceived,
-    RejectedEvent,
-    TranscriptStored,
-)
+from omoi_os.sandboxes.schemas import BlobStored, TranscriptStored
 
 router = APIRouter(
     prefix="/sandboxes/{sandbox_id}",
@@ -36,38 +28,6 @@ async def _body(request: Request, session: AsyncSession) -> bytes:
     """The raw body. The transaction that let the caller in is over by then: a slow sender must hold none open."""
     await session.commit()
     return await request.body()
-
-
-@router.post("/events", summary="Report one event")
-async def post_event(
-    sandbox: CallingSandbox, body: EventIn, session: DbSession, bus: AppBus, masker: AppMasker, now: Now
-) -> EventReceived:
-    """Store one event. The same `event_id` twice is stored once and answered alike.
-
-    `system`, `sandbox.*` and `task.*` come from the platform only (403). A `seq` beyond a gap is not stored (409).
-    """
-    row = await intake.take_one(session, bus, sandbox, body, now=now, masker=masker)
-    return EventReceived(
-        sandbox_id=sandbox.id,
-        event_type=row.event_type,
-        event_id=row.event_id,
-        seq=row.seq,
-        timestamp=row.created_at,
-    )
-
-
-@router.post("/events/batch", summary="Report events")
-async def post_events(
-    sandbox: CallingSandbox, body: EventBatch, session: DbSession, bus: AppBus, masker: AppMasker, now: Now
-) -> BatchReceived:
-    """Store what the worker has spooled. It may forget everything up to `last_seq` and resends the rest."""
-    recorded = await intake.take_batch(session, bus, sandbox, body.events, now=now, masker=masker)
-    return BatchReceived(
-        accepted=recorded.accepted,
-        duplicates=recorded.duplicates,
-        rejected=[RejectedEvent(seq=rejection.seq, reason=rejection.reason) for rejection in recorded.rejected],
-        last_seq=recorded.last_seq,
-    )
 
 
 @router.put("/blobs/{sha256}", summary="Keep a large value", openapi_extra=_BYTES)

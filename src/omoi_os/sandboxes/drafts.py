@@ -1,0 +1,135 @@
+"""Drafts: posted bodies read strictly and judged event by event, before anything is asked of the database."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+
+from omoi_os.api.bodies import BadJson
+from omoi_os.errors import Forbidden
+from omoi_os.protocol.events import Event, EventSource
+from omoi_os.sandboxes.events import Rejection, refusal
+from omoi_os.sandboxes.masking import Masker
+from omoi_os.sandboxes.schemas import MAX_BATCH_EVENTS, EventIn
+from omoi_os.strict_json import elements, parse
+
+#: The most that one event of a batch may be, as for an event that comes alone.
+MAX_EVENT_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One posted event: its data as masked text, or why it is not taken."""
+
+    event: Event
+    text: str = "{}"
+    occurred_at: datetime | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The events of one body in their order, and those that have neither sense nor number."""
+
+    drafts: Sequence[Draft]
+    unnumbered: Sequence[Rejection] = field(default=())
+
+
+def read_one(body: bytes, masker: Masker) -> Draft:
+    """The event of a body. `RequestValidationError` if it makes no sense, `Forbidden` if it is not a sandbox's."""
+    try:
+        posted = EventIn.model_validate(_read(body))
+    except ValidationError as error:
+        raise _invalid(error) from None
+    event = posted.event()
+    if reason := refusal(event):
+        raise Forbidden(reason)
+    return Draft(event, masker.dump(event.event_data), posted.occurred_at)
+
+
+def read_batch(body: bytes, masker: Masker) -> Batch:
+    """The events of a body. One that cannot be read is not taken; the others are."""
+    try:
+        value = parse(body)
+        items = value.get("events") if isinstance(value, dict) else None
+    except ValueError as error:
+        found = elements(body, "events")
+        if found is None:
+            raise _bad_json(str(error)) from None
+        items = [_element(text) for text in found]
+    if not isinstance(items, list) or len(items) > MAX_BATCH_EVENTS:
+        problem = f"must be a list of at most {MAX_BATCH_EVENTS} events"
+        raise RequestValidationError([{"loc": ("body", "events"), "type": "list", "msg": problem}])
+    return judge(items, masker)
+
+
+def judge(items: Iterable[object], masker: Masker) -> Batch:
+    """What can be taken of these events, and what cannot with the reason."""
+    drafts: list[Draft] = []
+    unnumbered: list[Rejection] = []
+    for item in items:
+        draft = _draft(item, masker)
+        if draft.reason is not None and draft.event.seq is None:
+            unnumbered.append(Rejection(None, draft.reason))
+        else:
+            drafts.append(draft)
+    return Batch(drafts, unnumbered)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unreadable:
+    """An event of a batch that is not JSON; its number could be read."""
+
+    seq: int | None
+    reason: str
+
+
+def _element(text: bytes) -> object:
+    try:
+        return parse(text)
+    except ValueError as error:
+        number = elements(text, "seq", scalar=True)
+        seq = int(number[0]) if number and number[0].isdigit() and len(number[0]) < 19 else None
+        return _Unreadable(seq or None, f"not valid JSON: {error}")
+
+
+def _draft(item: object, masker: Masker) -> Draft:
+    if isinstance(item, _Unreadable):
+        return _refused(item.seq, item.reason)
+    try:
+        posted = EventIn.model_validate(item)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        return _refused(_seq(item), f"{'.'.join(str(part) for part in first['loc']) or 'event'}: {first['msg']}")
+    event = posted.event()
+    text = masker.dump(event.event_data)
+    if len(text) > MAX_EVENT_BYTES:
+        return _refused(_seq(item), f"event_data is larger than {MAX_EVENT_BYTES} bytes; put large values as blobs")
+    return Draft(event, text, posted.occurred_at, refusal(event))
+
+
+def _refused(seq: int | None, reason: str) -> Draft:
+    return Draft(Event("", {}, EventSource.WORKER, seq=seq), reason=reason)
+
+
+def _seq(item: object) -> int | None:
+    seq = item.get("seq") if isinstance(item, dict) else None
+    return seq if isinstance(seq, int) and not isinstance(seq, bool) and 1 <= seq < 2**63 else None
+
+
+def _read(body: bytes) -> object:
+    try:
+        return parse(body)
+    except ValueError as error:
+        raise _bad_json(str(error)) from None
+
+
+def _bad_json(reason: str) -> RequestValidationError:
+    return RequestValidationError([{"loc": ("body",), "type": "json", "msg": "", "input": BadJson(reason)}])
+
+
+def _invalid(error: ValidationError) -> RequestValidationError:
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    return RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in found])

@@ -1,0 +1,146 @@
+"""The two hot routes: bare ones that events come in by, and their description for FastAPI."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.exceptions import RequestValidationError
+from starlette.requests import ClientDisconnect
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from omoi_os.api.errors import problems
+from omoi_os.bus.base import Bus
+from omoi_os.db.base import Sessions
+from omoi_os.errors import BadToken, StaleFence
+from omoi_os.sandboxes import drafts
+from omoi_os.sandboxes.callers import Callers
+from omoi_os.sandboxes.deps import CallingSandbox
+from omoi_os.sandboxes.drafts import Batch
+from omoi_os.sandboxes.events import Recorded
+from omoi_os.sandboxes.masking import Masker
+from omoi_os.sandboxes.posts import Answer, Received
+from omoi_os.sandboxes.quota import Quota
+from omoi_os.sandboxes.schemas import BatchReceived, EventBatch, EventIn, EventReceived
+from omoi_os.sandboxes.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What takes events in, once for each process."""
+
+    writer: Writer
+    callers: Callers
+    quota: Quota
+    masker: Masker
+
+
+def make_intake(sessions: Sessions, bus: Bus, masker: Masker) -> Intake:
+    """The intake over a migrated database."""
+    return Intake(Writer(sessions, bus, masker), Callers(sessions), Quota(), masker)
+
+
+router = APIRouter(
+    prefix="/sandboxes/{sandbox_id}",
+    tags=["workers"],
+    responses=problems(401, 403, 404, 409, 413, 415, 422, 429, 503),
+)
+
+
+class Door:
+    """Where one kind of body comes in."""
+
+    def __init__(self, *, alone: bool) -> None:
+        self._alone = alone
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Store what is posted and answer it."""
+        await _take(scope, receive, send, alone=self._alone)
+
+
+def routes(prefix: str) -> list[Route]:
+    """The routes themselves, which stand before all of FastAPI's; `router` describes them."""
+    return [
+        Route(prefix + router.prefix + path, Door(alone=alone), methods=["POST"])
+        for path, alone in (("/events", True), ("/events/batch", False))
+    ]
+
+
+@router.post("/events", summary="Report one event")
+async def post_event(sandbox: CallingSandbox, body: EventIn) -> EventReceived:  # type: ignore[empty-body]
+    """Store one event. The same `event_id` twice is stored once and answered alike.
+
+    `system`, `sandbox.*` and `task.*` come from the platform only (403). A `seq` beyond a gap is not stored (409).
+    """
+
+
+@router.post("/events/batch", summary="Report events")
+async def post_events(sandbox: CallingSandbox, body: EventBatch) -> BatchReceived:  # type: ignore[empty-body]
+    """Store what the worker has spooled. It may forget everything up to `last_seq` and resends the rest."""
+
+
+async def _take(scope: Scope, receive: Receive, send: Send, *, alone: bool) -> None:
+    """Who calls is decided before the body is read, and what they may send before it is looked at."""
+    intake: Intake = scope["app"].state.intake
+    sandbox_id: str = scope["path_params"]["sandbox_id"]
+    headers: dict[bytes, bytes] = dict(scope["headers"])
+    hashed = await intake.callers.identify(headers.get(b"authorization", b""), sandbox_id)
+    intake.quota.check(sandbox_id)
+    body = await _read(receive)
+    batch = _drafts(body, headers.get(b"content-type", b""), intake.masker, alone=alone)
+    intake.quota.charge(sandbox_id, events=len(batch.drafts), size=len(body))
+    try:
+        answer = await intake.writer.submit(sandbox_id, hashed, batch, alone=alone, size=len(body))
+    except (BadToken, StaleFence):
+        intake.callers.forget(hashed)
+        raise
+    await _send(send, _encode(answer, sandbox_id))
+
+
+def _drafts(body: bytes, content_type: bytes, masker: Masker, *, alone: bool) -> Batch:
+    if content_type.partition(b";")[0].strip().lower() != b"application/json":
+        raise RequestValidationError([{"loc": ("body",), "type": "model_attributes_type", "msg": ""}])
+    return Batch([drafts.read_one(body, masker)]) if alone else drafts.read_batch(body, masker)
+
+
+async def _read(receive: Receive) -> bytes:
+    parts = []
+    more = True
+    while more:
+        message: Message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _encode(answer: Answer, sandbox_id: str) -> bytes:
+    return json.dumps(_received(answer, sandbox_id) if isinstance(answer, Received) else _recorded(answer)).encode()
+
+
+def _received(answer: Received, sandbox_id: str) -> dict[str, Any]:
+    return {
+        "status": "received",
+        "sandbox_id": sandbox_id,
+        "event_type": answer.event_type,
+        "event_id": answer.event_id,
+        "seq": answer.seq,
+        "timestamp": answer.at.isoformat().replace("+00:00", "Z"),
+    }
+
+
+def _recorded(answer: Recorded) -> dict[str, Any]:
+    return {
+        "accepted": answer.accepted,
+        "duplicates": answer.duplicates,
+        "rejected": [{"seq": rejection.seq, "reason": rejection.reason} for rejection in answer.rejected],
+        "last_seq": answer.last_seq,
+    }
+
+
+async def _send(send: Send, body: bytes) -> None:
+    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

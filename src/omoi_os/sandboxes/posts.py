@@ -1,0 +1,133 @@
+"""Posts of many sandboxes numbered at once: a sandbox's row is kept in memory while its lock is held."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from omoi_os.errors import OmoiError
+from omoi_os.ids import uuid7
+from omoi_os.protocol.events import EventSource, EventType
+from omoi_os.sandboxes.drafts import Batch, Draft
+from omoi_os.sandboxes.events import REJECTED, Recorded, Rejection, is_work, stub
+from omoi_os.sandboxes.intake import beyond_gap
+from omoi_os.sandboxes.log import count
+from omoi_os.sandboxes.masking import Masker
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """The answer to an event that came alone."""
+
+    event_type: str
+    event_id: str
+    seq: int
+    at: datetime
+
+
+Answer = Received | Recorded
+
+
+@dataclass(slots=True, eq=False)
+class Post:
+    """One body of one sandbox, and who waits for its answer."""
+
+    sandbox_id: str
+    token_hash: str
+    batch: Batch
+    alone: bool
+    size: int
+    answer: "asyncio.Future[Answer]"
+
+    @property
+    def drafts(self) -> Sequence[Draft]:
+        """Its events."""
+        return self.batch.drafts
+
+    def settle(self, outcome: "Answer | BaseException") -> None:
+        """Answer whoever still waits."""
+        if self.answer.done():
+            return
+        if isinstance(outcome, BaseException):
+            self.answer.set_exception(outcome)
+        else:
+            self.answer.set_result(outcome)
+
+
+class NeedsLook(Exception):
+    """The post cannot be answered from the sandbox's row alone."""
+
+
+@dataclass(slots=True)
+class Standing:
+    """A sandbox's row, as far as events change it, and the events that are to be added."""
+
+    sandbox_id: str
+    project_id: UUID
+    fence: int
+    last_seq: int
+    acked_seq: int
+    event_counts: dict[str, int]
+    heartbeat_at: datetime | None = None
+    work_at: datetime | None = None
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    event_ids: set[str] = field(default_factory=set)
+
+    def take(self, post: Post, masker: Masker, *, now: datetime) -> "Answer | OmoiError":
+        """Number the events of a post; the answer holds once the rows are committed. `NeedsLook` changes nothing."""
+        recorded = Recorded(rejected=list(post.batch.unnumbered))
+        for draft in post.drafts:
+            seq = draft.event.seq
+            if seq is not None and seq <= self.acked_seq:
+                if post.alone:
+                    raise NeedsLook
+                recorded.duplicates += 1
+                continue
+            if seq is not None and seq != self.acked_seq + 1:
+                if post.alone:
+                    return beyond_gap(seq, self.acked_seq)
+                continue
+            received = self._add(draft, masker, now=now)
+            if post.alone:
+                return received
+            if draft.reason is None:
+                recorded.accepted += 1
+            else:
+                recorded.rejected.insert(
+                    len(recorded.rejected) - len(post.batch.unnumbered), Rejection(seq, draft.reason)
+                )
+        recorded.last_seq = self.acked_seq
+        return recorded
+
+    def _add(self, draft: Draft, masker: Masker, *, now: datetime) -> Received:
+        event, text = draft.event, draft.text
+        if draft.reason is not None:
+            event = stub(event, draft.reason)
+            text = masker.dump(event.event_data)
+        event_id = event.event_id or str(uuid7())
+        if event_id in self.event_ids:
+            raise NeedsLook
+        self.event_ids.add(event_id)
+        self.last_seq += 1
+        self.acked_seq = event.seq or self.acked_seq
+        count(self.event_counts, event.event_type)
+        if event.event_type == EventType.AGENT_HEARTBEAT:
+            self.heartbeat_at = now
+        if event.event_type != REJECTED and is_work(event):
+            self.work_at = now
+        self.rows.append(
+            (
+                self.sandbox_id,
+                self.last_seq,
+                event_id,
+                self.fence,
+                event.seq,
+                event.event_type,
+                text,
+                str(event.source) if isinstance(event.source, EventSource) else event.source,
+                draft.occurred_at or now,
+            )
+        )
+        return Received(event.event_type, event_id, self.last_seq, now)

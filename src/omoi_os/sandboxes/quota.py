@@ -1,0 +1,41 @@
+"""How much one sandbox may report: a flood from one must not become everybody's delay."""
+
+import math
+import time
+from collections.abc import Callable
+
+from omoi_os.errors import TooMany
+
+#: Units per second: an event, or four KiB of a larger body. A spool is drained at half of it and more.
+RATE = 2_000.0
+#: What may come at once after a while of silence.
+BURST = 20_000.0
+UNIT_BYTES = 4096
+#: How many sandboxes are remembered; whoever was forgotten begins anew.
+_MAX_REMEMBERED = 20_000
+
+
+class Quota:
+    """One bucket for each sandbox, in this process."""
+
+    def __init__(
+        self, *, rate: float = RATE, burst: float = BURST, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate, self._burst, self._clock = rate, burst, clock
+        self._levels: dict[str, tuple[float, float]] = {}
+
+    def check(self, sandbox_id: str) -> None:
+        """`TooMany` for one that has used up what it may report."""
+        if self._level(sandbox_id) <= 0:
+            raise TooMany(f"sandbox {sandbox_id} reports too much; send at most {self._rate:.0f} events a second")
+
+    def charge(self, sandbox_id: str, *, events: int, size: int) -> None:
+        """Note what it has sent."""
+        units = max(1, events, math.ceil(size / UNIT_BYTES))
+        if len(self._levels) >= _MAX_REMEMBERED and sandbox_id not in self._levels:
+            self._levels.clear()
+        self._levels[sandbox_id] = (self._level(sandbox_id) - units, self._clock())
+
+    def _level(self, sandbox_id: str) -> float:
+        level, since = self._levels.get(sandbox_id, (self._burst, 0.0))
+        return min(self._burst, level + (self._clock() - since) * self._rate)

@@ -1,0 +1,160 @@
+"""The one writer of an API process: whatever arrived during the last commit goes into the next one."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Coroutine, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from omoi_os.bus.base import Bus
+from omoi_os.db.base import Sessions
+from omoi_os.errors import BadToken, NotReady
+from omoi_os.sandboxes import group, intake, repository
+from omoi_os.sandboxes.drafts import Batch
+from omoi_os.sandboxes.masking import Masker
+from omoi_os.sandboxes.posts import Answer, Post, Received
+from omoi_os.sandboxes.service import UNKNOWN_TOKEN
+
+log = logging.getLogger(__name__)
+
+#: What may wait in all. Beyond it a sender is asked to come back.
+MAX_POSTS = 4_000
+MAX_BYTES = 64 * 1024 * 1024
+#: What goes into one commit at the most.
+MAX_GROUP_EVENTS = 2_000
+MAX_GROUP_BYTES = 8 * 1024 * 1024
+#: How many sandboxes whose posts change a state are served at a time.
+APART_AT_ONCE = 4
+
+
+class Writer:
+    """Takes posts, answers each after its commit. The posts of one sandbox are stored in the order they came."""
+
+    def __init__(self, sessions: Sessions, bus: Bus, masker: Masker) -> None:
+        self._sessions, self._bus, self._masker = sessions, bus, masker
+        self._queue: deque[Post] = deque()
+        self._held: dict[str, list[Post]] = {}
+        self._apart = asyncio.Semaphore(APART_AT_ONCE)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._draining = False
+        self._posts = self._bytes = 0
+
+    async def submit(self, sandbox_id: str, token_hash: str, batch: Batch, *, alone: bool, size: int) -> Answer:
+        """Store a post and return its answer once that is durable. `NotReady` when too much waits already."""
+        if self._posts >= MAX_POSTS or self._bytes + size > MAX_BYTES:
+            raise NotReady("too many events wait to be stored; try again in a moment")
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        post = Post(sandbox_id, token_hash, batch, alone, size, answer)
+        self._posts += 1
+        self._bytes += size
+        answer.add_done_callback(lambda _: self._release(post))
+        self._queue.append(post)
+        self._wake()
+        return await asyncio.shield(answer)
+
+    def _release(self, post: Post) -> None:
+        self._posts -= 1
+        self._bytes -= post.size
+
+    def _wake(self) -> None:
+        if self._queue and not self._draining:
+            self._draining = True
+            self._start(self._drain())
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _drain(self) -> None:
+        """Write until nothing waits."""
+        engine: AsyncEngine = self._sessions.kw["bind"]
+        try:
+            async with engine.connect() as connection:
+                while self._queue:
+                    await self._turn(connection)
+        except (SQLAlchemyError, psycopg.Error, OSError) as error:
+            log.warning("events: the database does not answer: %s", " ".join(str(error).split())[:300])
+            self._fail(list(self._queue))
+            self._queue.clear()
+        finally:
+            self._draining = False
+            self._wake()
+
+    async def _turn(self, connection: AsyncConnection) -> None:
+        posts = self._next()
+        if not posts:
+            return
+        everyone = [post for some in posts.values() for post in some]
+        raw = (await connection.get_raw_connection()).driver_connection
+        assert isinstance(raw, psycopg.AsyncConnection)  # noqa: S101  the only driver there is
+        try:
+            outcome = await group.store(raw, self._bus, posts, now=datetime.now(UTC), masker=self._masker)
+        except psycopg.Error as error:
+            if raw.broken or raw.closed:
+                self._fail(everyone)
+                await connection.invalidate()
+                raise
+            log.warning("events: a commit failed, its posts are taken one by one: %s", str(error).strip()[:300])
+            await raw.rollback()
+            self._take_apart(posts, set(posts))
+            return
+        except Exception:
+            self._fail(everyone)
+            await connection.invalidate()
+            log.exception("events: a commit failed")
+            raise
+        for post, answer in outcome.answers:
+            post.settle(answer)
+        self._take_apart(posts, outcome.apart)
+
+    def _next(self) -> dict[str, list[Post]]:
+        """The posts of the next commit, by sandbox; those of a sandbox that is served apart wait behind it."""
+        posts: dict[str, list[Post]] = {}
+        events = size = 0
+        while self._queue and events < MAX_GROUP_EVENTS and size < MAX_GROUP_BYTES:
+            post = self._queue.popleft()
+            if post.sandbox_id in self._held:
+                self._held[post.sandbox_id].append(post)
+                continue
+            posts.setdefault(post.sandbox_id, []).append(post)
+            events += len(post.drafts)
+            size += post.size
+        return posts
+
+    def _take_apart(self, posts: dict[str, list[Post]], sandbox_ids: set[str]) -> None:
+        for sandbox_id in sandbox_ids:
+            self._held[sandbox_id] = []
+            self._start(self._serve(sandbox_id, posts[sandbox_id]))
+
+    async def _serve(self, sandbox_id: str, posts: Sequence[Post]) -> None:
+        """Take one sandbox's posts by themselves, each in a transaction of its own."""
+        async with self._apart:
+            for post in posts:
+                try:
+                    post.settle(await self._take(post))
+                except Exception as error:  # noqa: BLE001  whoever posted it is told
+                    post.settle(error)
+        self._queue.extendleft(reversed(self._held.pop(sandbox_id)))
+        self._wake()
+
+    async def _take(self, post: Post) -> Answer:
+        now = datetime.now(UTC)
+        async with self._sessions.begin() as session:
+            sandbox = await repository.lock(session, post.sandbox_id)
+            if sandbox.token_hash != post.token_hash:
+                raise BadToken(UNKNOWN_TOKEN)
+            if not post.alone:
+                return await intake.take_batch(session, self._bus, sandbox, post.batch, now=now, masker=self._masker)
+            draft = post.drafts[0]
+            row = await intake.take_one(session, self._bus, sandbox, draft, now=now, masker=self._masker)
+            return Received(row.event_type, row.event_id, row.seq, row.created_at)
+
+    def _fail(self, posts: Sequence[Post]) -> None:
+        for post in posts:
+            post.settle(NotReady("the database does not answer; try again in a moment"))
