@@ -1,7 +1,35 @@
-"""Every benchmark, one after the other."""
+"""Every benchmark, one after the other, in one table."""
 
-from benchmarks import messages, spawn
+import argparse
+import asyncio
+
+from benchmarks import ingest, messages, spawn
+from benchmarks.figures import HEADER, machine
+
+PARTS = ("spawn", "ingest", "messages")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=10, help="how often everything is measured (default: 10)")
+    parser.add_argument("--only", choices=PARTS, help="one part alone")
+    chosen = parser.parse_args()
+    parts = [chosen.only] if chosen.only else PARTS
+    before = machine()
+    started = asyncio.run(spawn.measure(chosen.rounds)) if "spawn" in parts else []
+    figures = spawn.figures(started) if started else []
+    if "ingest" in parts:
+        figures += ingest.figures(asyncio.run(ingest.measure(chosen.rounds)))
+    if "messages" in parts:
+        figures += asyncio.run(messages.figures(chosen.rounds))
+    print(f"{chosen.rounds} rounds; before: {before}; after: {machine()}")
+    print(HEADER)
+    for figure in figures:
+        print(figure.line())
+    if started:
+        spawn.print_rest(started)
+
 
 if __name__ == "__main__":
-    spawn.main()
-    messages.main()
+    main()

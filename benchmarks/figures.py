@@ -24,6 +24,8 @@ class Figure:
     beside: Beside
     goal: float | None = None
     unit: str = "ms"
+    #: More is better: the goal is the least that the ratio may be.
+    at_least: bool = False
 
     @property
     def ratio(self) -> float:
@@ -35,11 +37,12 @@ class Figure:
         """Whether the goal is met."""
         if self.goal is None:
             return ""
-        return "met" if self.ratio <= self.goal else "short"
+        met = self.ratio >= self.goal if self.at_least else self.ratio <= self.goal
+        return "met" if met else "short"
 
     def line(self) -> str:
         """The figure for a person."""
-        goal = "" if self.goal is None else f"≤ {self.goal:.2f}x"
+        goal = "" if self.goal is None else f"{'≥' if self.at_least else '≤'} {self.goal:.2f}x"
         return (
             f"{self.name:<44} {median(self.samples):8.1f} {percentile(self.samples, 0.9):8.1f} {self.unit:<3}"
             f" {self.beside.name:<31} {median(self.beside.samples):8.1f} {self.ratio:7.2f}x {goal:>8} {self.verdict}"

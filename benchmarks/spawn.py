@@ -1,6 +1,5 @@
 """From a ticket to a working agent: P1, P2, P3, P4 and P13 of the goals, each beside its floor or peer."""
 
-import argparse
 import asyncio
 import shutil
 import tempfile
@@ -11,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks import floors, model, queues
-from benchmarks.figures import HEADER, Beside, Figure, machine
+from benchmarks.figures import Beside, Figure
 from benchmarks.model import Model
 from benchmarks.tickets import Desk, Timeline
 from tests.e2e.platform import Platform
@@ -182,22 +181,9 @@ def _print_steps(title: str, timelines: Sequence[Timeline], steps: dict[str, Cal
         print(f"  {name:<42} {median(samples):8.1f} {min(samples):8.1f}")
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10, help="how often everything is measured (default: 10)")
-    number: int = parser.parse_args().rounds
-    before = machine()
-    rounds = asyncio.run(measure(number))
-    print(f"{number} rounds; before: {before}; after: {machine()}")
-    print(HEADER)
-    for figure in figures(rounds):
-        print(figure.line())
+def print_rest(rounds: Sequence[Round]) -> None:
+    """What stands beside the table: what was left out, and where the time goes."""
     if not queues.Procrastinate.installed():
         print("P4 beside procrastinate was left out: it is not installed (`uv sync --group bench`).")
     _print_steps("Cold", [each.cold for each in rounds], _COLD_STEPS)
     _print_steps("Warm", [each.warm for each in rounds], _WARM_STEPS)
-
-
-if __name__ == "__main__":
-    main()

@@ -50,7 +50,7 @@ class ApiProcess:
     async def start(self, **environment: str) -> None:
         """Return once it answers, or has died."""
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
+            self.process = subprocess.Popen(  # noqa: ASYNC220  it takes a moment only
                 [sys.executable, "-P", "-m", "omoi_os", "api"],
                 env=self.environment | environment,
                 stdin=subprocess.DEVNULL,
@@ -72,6 +72,10 @@ class ApiProcess:
         """Its exit code, once it has ended."""
         assert self.process is not None
         return await asyncio.to_thread(self.process.wait)
+
+    @property
+    def alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
 
     def kill(self) -> None:
         if self.process is not None and self.process.poll() is None:

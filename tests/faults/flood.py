@@ -26,15 +26,19 @@ class Worker:
     """One sandbox's worker: resends from the last acknowledged event until all are."""
 
     reporter: Reporter
-    events: int
     dice: random.Random
+    #: How many events it has written so far.
+    events: int = 0
     acked: int = 0
-    #: Heartbeats that were answered; others may or may not be stored.
-    beats: int = 0
     answers: dict[int, int] = field(default_factory=dict)
 
-    async def run(self, http: aiohttp.ClientSession, apis: Sequence[ApiProcess]) -> None:
-        while self.acked < self.events:
+    async def run(
+        self, http: aiohttp.ClientSession, apis: Sequence[ApiProcess], *, at_least: int, over: asyncio.Event
+    ) -> None:
+        """Report so many events, and on until it is over."""
+        while self.acked < self.events or self.events < at_least or not over.is_set():
+            if self.events < at_least or not over.is_set():
+                self.events = max(self.events, self.acked + self.dice.randint(1, 60))
             api = self.dice.choice(apis)
             before = self.acked
             with suppress(aiohttp.ClientError, TimeoutError, json.JSONDecodeError):
@@ -48,13 +52,13 @@ class Worker:
             await self._send(http, url + self.reporter.path(), json.dumps(beat()).encode())
             return
         if chance < 0.3:
-            number = self.acked + 1
+            number = min(self.acked + 1, self.events)
             answer = await self._send(http, url + self.reporter.path(), json.dumps(event(self, number)).encode())
             self.acked = number if answer else self.acked
             return
         # Sometimes again what was acknowledged, sometimes with a gap.
         first = max(1, self.acked + 1 - self.dice.choice((0, 0, 0, 5)))
-        numbers = list(range(first, min(self.events, self.acked + self.dice.randint(1, 60)) + 1))
+        numbers = list(range(first, self.events + 1))
         if len(numbers) > 3 and self.dice.random() < 0.05:
             del numbers[-2]
         body = batch_body([event(self, number) for number in numbers])
@@ -84,26 +88,29 @@ def beat() -> dict[str, Any]:
     return {"event_type": "agent.heartbeat", "event_data": {"status": "working"}, "source": "worker"}
 
 
-async def keep_killing(api: ApiProcess, dice: random.Random, kills: int, *, over: asyncio.Event) -> list[str]:
+async def keep_killing(api: ApiProcess, dice: random.Random, kills: int) -> list[str]:
     """Kill an API so many times, at each failpoint in turn and then at any moment; at the end it runs."""
-    deaths = []
-    for number in range(kills):
-        name = (*FAILPOINTS, "")[number % (len(FAILPOINTS) + 1)]
-        await api.start(FAIL=f"{name}:{dice.randint(1, 40)}" if name else "")
-        ended = asyncio.ensure_future(api.ended())
-        done = asyncio.ensure_future(over.wait())
-        waiting = {ended, done}
-        await asyncio.wait(
-            waiting, timeout=None if name else dice.uniform(0.1, 0.6), return_when=asyncio.FIRST_COMPLETED
-        )
-        done.cancel()
-        if over.is_set():
+    deaths: list[str] = []
+    while len(deaths) < kills:
+        name = (*FAILPOINTS, "")[len(deaths) % (len(FAILPOINTS) + 1)]
+        await api.start(FAIL=f"{name}:{dice.randint(1, 20)}" if name else "")
+        if not name:
+            await asyncio.sleep(dice.uniform(0.1, 0.6))
+            api.kill()
+        if await api.ended() == -signal.SIGKILL:
+            deaths.append(name or "any moment")
+        else:
+            assert_database_was_away(api)
+    while True:
+        await api.start()
+        if api.alive:
             return deaths
-        api.kill()
-        assert await ended == -signal.SIGKILL, api.log.read_text()[-2000:]
-        deaths.append(name or "any moment")
-    await api.start()
-    return deaths
+        assert_database_was_away(api)
+
+
+def assert_database_was_away(api: ApiProcess) -> None:
+    """An API that cannot reach the database at its start says so and ends; whoever supervises it starts it again."""
+    assert "the database does not answer" in api.log.read_text().splitlines()[-1], api.log.read_text()[-2000:]
 
 
 async def keep_crashing(data_dir: Path, crashes: int, *, pause: float) -> int:

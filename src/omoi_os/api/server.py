@@ -14,6 +14,7 @@ import uvloop
 from omoi_os.accounts.admin_token import ensure_admin_token
 from omoi_os.accounts.service import ensure_admin
 from omoi_os.api.app import make_app
+from omoi_os.api.wire import Wire
 from omoi_os.bus.postgres import PostgresBus
 from omoi_os.config import Settings
 from omoi_os.db import embedded, migrate
@@ -69,7 +70,7 @@ async def run(settings: Settings) -> None:
         app = make_app(settings, sessions, PostgresBus(database_url))
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=Wire,
             lifespan="off",
             access_log=False,
             server_header=False,

@@ -1,0 +1,88 @@
+"""HTTP on the wire with bounded heads, and an end to waiting for a request that does not come."""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MAX_HEAD_BYTES = 64 * 1024
+MAX_HEADERS = 100
+HEAD_SECONDS = 10.0
+BODY_SECONDS = 120.0
+
+_TIMED_OUT = (
+    b"HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 35\r\n"
+    b"Connection: close\r\n\r\nthe request took too long to arrive"
+)
+
+
+class TooManyHeaders(Exception):
+    """Ends the parsing of a request."""
+
+
+class Wire(HttpToolsProtocol):
+    """uvicorn's protocol, which has no limit of its own for what comes before a body."""
+
+    _timer: asyncio.TimerHandle | None = None
+    _head = 0
+    _in_head = True
+    _open = True
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for a first request, not for ever."""
+        super().connection_made(transport)
+        self._arm(HEAD_SECONDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing more is waited for."""
+        self._disarm()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what came. A request that came whole needs no timer."""
+        was_in_head = self._in_head
+        self._head += len(data)
+        super().data_received(data)
+        if self._in_head and self._head > MAX_HEAD_BYTES and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too large.")
+        if not self._open or self.transport.is_closing():
+            self._disarm()
+        elif self._timer is None or was_in_head != self._in_head:
+            self._arm(HEAD_SECONDS if self._in_head else BODY_SECONDS)
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self._open = self._in_head = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header of few."""
+        if len(self.headers) >= MAX_HEADERS:
+            raise TooManyHeaders
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head is over."""
+        self._in_head, self._head = False, 0
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The request is over."""
+        self._open, self._head = False, 0
+        super().on_message_complete()
+
+    def _arm(self, seconds: float) -> None:
+        self._disarm()
+        self._timer = self.loop.call_later(seconds, self._give_up)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _give_up(self) -> None:
+        self._timer = None
+        cycle: Any = self.cycle
+        if cycle is None or cycle.response_complete:
+            self.transport.write(_TIMED_OUT)
+        self.transport.close()
