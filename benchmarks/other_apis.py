@@ -19,6 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from omoi_os.api.wire import Wire
+from omoi_os.db import models
 from omoi_os.db.base import make_engine, make_sessions
 from omoi_os.ids import token_hash, uuid7
 from omoi_os.sandboxes.models import Sandbox, SandboxEvent
@@ -44,6 +45,7 @@ def empty() -> ASGIApp:
 
 def usual(database_url: str) -> ASGIApp:
     """FastAPI and SQLAlchemy as their tutorials put them together: a session, an object and a commit per request."""
+    models.Base.registry.configure()
     app = FastAPI()
     sessions = make_sessions(make_engine(database_url))
 

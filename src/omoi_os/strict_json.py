@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -11,10 +12,13 @@ from pydantic_core import from_json
 _MAYBE_INFINITE = re.compile(rb"[eE]\+?\d{3}|\d{300}")
 
 
-def parse(raw: bytes) -> Any:
-    """The value, or `ValueError`: not UTF-8, deeper than 200, not a number, a lone surrogate, too many digits."""
+def parse(raw: bytes, *, finite: bool = True) -> Any:
+    """The value, or `ValueError`: not UTF-8, deeper than 200, not a number, a lone surrogate, too many digits.
+
+    Numbers too large for a float are found only if asked for: whoever writes the value out again meets them there.
+    """
     value = from_json(raw, allow_inf_nan=False)
-    if _MAYBE_INFINITE.search(raw) and not _finite(value):
+    if finite and _MAYBE_INFINITE.search(raw) and not _finite(value):
         raise ValueError("number out of range")
     return value
 
@@ -28,37 +32,64 @@ def _finite(value: Any) -> bool:
 
 
 #: A body with more parts than this is not taken apart: that would keep others waiting.
-_MAX_TOKENS = 100_000
-_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\],:]', re.DOTALL)
+_MAX_TOKENS = 200_000
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]++|[\]}]++|[,:]', re.DOTALL)
 
 
-def elements(raw: bytes, name: str, *, scalar: bool = False) -> list[bytes] | None:
-    """The texts of the elements of the list that an object has under this name, or of the one scalar there.
+def elements(raw: bytes, name: str) -> list[bytes] | None:
+    """The texts of the elements of the list that an object has under this name.
 
-    For a body that is not valid as a whole, so that its parts can be judged apart. Nothing is said of the parts; none
-    if the outside is not an object, or what is named is not there.
+    For a body that is not valid as a whole, so that its parts can be judged apart: nothing is said of them. None when
+    the outside is not an object, or no list is there.
     """
-    depth, found, begun, key = 0, [], -1, b""
-    wanted = f'"{name}"'.encode()
-    inside = 1 if scalar else 2
+    found: list[bytes] = []
+    begun = -1
+    for depth, key, start, token in _outline(raw, levels=2):
+        if token == b"[" and depth == 2 and key == f'"{name}"'.encode():
+            begun = start + 1
+        elif begun >= 0 and depth == 2 and token in (b",", b"]"):
+            found.append(raw[begun:start].strip())
+            begun = start + 1
+            if token == b"]":
+                return [text for text in found if text]
+    return None
+
+
+def scalar(raw: bytes, name: str) -> bytes | None:
+    """The text of the scalar that an object has under this name, whatever the rest of it is."""
+    begun = -1
+    for depth, key, start, token in _outline(raw, levels=1):
+        if depth == 1 and token == b":" and key == f'"{name}"'.encode():
+            begun = start + 1
+        elif depth == 1 and begun >= 0 and token in (b",", b"}"):
+            return raw[begun:start].strip()
+    return None
+
+
+def _outline(raw: bytes, *, levels: int) -> Iterator[tuple[int, bytes, int, bytes]]:
+    """The marks of an object down to so many levels: their depth, the text before them, their place, themselves."""
+    depth, key = 0, b""
     for match in islice(_TOKENS.finditer(raw), _MAX_TOKENS):
         token = match.group()
-        if token in b"{[":
-            depth += 1
-            if depth == 1 and token != b"{":
-                return None
-            if not scalar and depth == 2 and key == wanted:
-                if token != b"[":
-                    return None
-                begun = match.end()
-        elif token in b"}]," and begun >= 0 and depth == inside:
-            found.append(raw[begun : match.start()].strip())
-            begun = match.end()
-            if token != b"," or scalar:
-                return [text for text in found if text]
-        elif depth == 1 and token == b":" and scalar and key == wanted:
-            begun = match.end()
-        if token in b"}]":
-            depth -= 1
-        key = token if token[:1] == b'"' else (key if token in b":[{" else b"")
-    return None
+        if token[:1] == b'"':
+            key = token
+        elif token in (b",", b":"):
+            if 1 <= depth <= levels:
+                yield depth, key, match.start(), token
+            if token == b",":
+                key = b""
+        elif token[:1] in b"[{":
+            if depth == 0 and token[:1] != b"{":
+                return
+            if depth < levels:
+                yield from _opened(depth, key, match.start(), token[: levels - depth])
+            depth, key = depth + len(token), b""
+        else:
+            for number in range(max(0, depth - levels), len(token)):
+                yield depth - number, key, match.start() + number, token[number : number + 1]
+            depth, key = depth - len(token), b""
+
+
+def _opened(depth: int, key: bytes, start: int, marks: bytes) -> Iterator[tuple[int, bytes, int, bytes]]:
+    for number in range(len(marks)):
+        yield depth + number + 1, key if number == 0 else b"", start + number, marks[number : number + 1]

@@ -293,10 +293,12 @@ async def test_who_sends_too_slowly_is_hung_up_on(attacker: Attacker, victim: Re
     slow = [await asyncio.open_connection("127.0.0.1", attacker.api.port) for _ in range(50)]
     for _, writer in slow:
         writer.write(f"POST {victim.path()} HTTP/1.1\r\nHost: om".encode())
-    silent, _ = await asyncio.open_connection("127.0.0.1", attacker.api.port)
+    slow.append(await asyncio.open_connection("127.0.0.1", attacker.api.port))
 
     assert (await attacker.post(victim, EVENT))[0] == 200
-    said = await asyncio.gather(*(reader.read() for reader, _ in slow), silent.read())
+    said = await asyncio.gather(*(reader.read() for reader, _ in slow))
+    for _, writer in slow:
+        writer.close()
 
     assert all(answer.startswith(b"HTTP/1.1 408") for answer in said)
     assert asyncio.get_running_loop().time() - begun >= wire.HEAD_SECONDS - 1

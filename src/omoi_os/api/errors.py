@@ -155,7 +155,8 @@ async def _unstorable(_request: Request, _error: Exception) -> Response:
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "a value holds characters or numbers that cannot be stored")
 
 
-async def _unexpected(_request: Request, _error: Exception) -> Response:
+async def unexpected(_request: Request, _error: Exception) -> Response:
+    """The answer for an error that nobody knows."""
     return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "something went wrong here; the server's log says what")
 
 
@@ -168,7 +169,16 @@ def install(app: FastAPI) -> None:
     for away in (OperationalError, InterfaceError, PoolTimeoutError, ConnectionError):
         app.add_exception_handler(away, _database_away)
     app.add_exception_handler(DataError, _unstorable)
-    app.add_exception_handler(Exception, _unexpected)
+    app.add_exception_handler(Exception, unexpected)
+
+
+async def answer_for(app: FastAPI, error: Exception) -> Response:
+    """The answer for an error outside of FastAPI's routes; one that only the last handler knows is raised again."""
+    for kind in type(error).__mro__:
+        if kind is not Exception and (handle := app.exception_handlers.get(kind)):
+            answer: Response = await handle(Request({"type": "http", "app": app}), error)  # type: ignore[misc]
+            return answer
+    raise error
 
 
 _MEANING = {

@@ -13,10 +13,11 @@ from omoi_os.protocol.events import Event, EventSource
 from omoi_os.sandboxes.events import Rejection, refusal
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.schemas import MAX_BATCH_EVENTS, EventIn
-from omoi_os.strict_json import elements, parse
+from omoi_os.strict_json import elements, parse, scalar
 
 #: The most that one event of a batch may be, as for an event that comes alone.
 MAX_EVENT_BYTES = 1024 * 1024
+_OUT_OF_RANGE = "number out of range"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,16 @@ def read_one(body: bytes, masker: Masker) -> Draft:
     event = posted.event()
     if reason := refusal(event):
         raise Forbidden(reason)
-    return Draft(event, masker.dump(event.event_data), posted.occurred_at)
+    try:
+        return Draft(event, masker.dump(event.event_data), posted.occurred_at)
+    except ValueError:
+        raise _bad_json(_OUT_OF_RANGE) from None
 
 
 def read_batch(body: bytes, masker: Masker) -> Batch:
     """The events of a body. One that cannot be read is not taken; the others are."""
     try:
-        value = parse(body)
+        value = parse(body, finite=False)
         items = value.get("events") if isinstance(value, dict) else None
     except ValueError as error:
         found = elements(body, "events")
@@ -90,8 +94,8 @@ def _element(text: bytes) -> object:
     try:
         return parse(text)
     except ValueError as error:
-        number = elements(text, "seq", scalar=True)
-        seq = int(number[0]) if number and number[0].isdigit() and len(number[0]) < 19 else None
+        number = scalar(text, "seq") or b""
+        seq = int(number) if number.isdigit() and len(number) < 19 else None
         return _Unreadable(seq or None, f"not valid JSON: {error}")
 
 
@@ -104,7 +108,10 @@ def _draft(item: object, masker: Masker) -> Draft:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         return _refused(_seq(item), f"{'.'.join(str(part) for part in first['loc']) or 'event'}: {first['msg']}")
     event = posted.event()
-    text = masker.dump(event.event_data)
+    try:
+        text = masker.dump(event.event_data)
+    except ValueError:
+        return _refused(event.seq, f"event_data: {_OUT_OF_RANGE}")
     if len(text) > MAX_EVENT_BYTES:
         return _refused(_seq(item), f"event_data is larger than {MAX_EVENT_BYTES} bytes; put large values as blobs")
     return Draft(event, text, posted.occurred_at, refusal(event))
@@ -121,7 +128,7 @@ def _seq(item: object) -> int | None:
 
 def _read(body: bytes) -> object:
     try:
-        return parse(body)
+        return parse(body, finite=False)
     except ValueError as error:
         raise _bad_json(str(error)) from None
 

@@ -1,19 +1,21 @@
-"""The two hot routes: bare ones that events come in by, and their description for FastAPI."""
+"""The two hot routes: the doors that events come in by, and their description for FastAPI."""
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.routing import Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from omoi_os.api.errors import problems
+from omoi_os.api.errors import answer_for, problems
 from omoi_os.bus.base import Bus
 from omoi_os.db.base import Sessions
-from omoi_os.errors import BadToken, StaleFence
+from omoi_os.errors import BadToken, OmoiError, StaleFence
 from omoi_os.sandboxes import drafts
 from omoi_os.sandboxes.callers import Callers
 from omoi_os.sandboxes.deps import CallingSandbox
@@ -21,7 +23,7 @@ from omoi_os.sandboxes.drafts import Batch
 from omoi_os.sandboxes.events import Recorded
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.posts import Answer, Received
-from omoi_os.sandboxes.quota import Quota
+from omoi_os.sandboxes.quota import UNIT_BYTES, Quota
 from omoi_os.sandboxes.schemas import BatchReceived, EventBatch, EventIn, EventReceived
 from omoi_os.sandboxes.writer import Writer
 
@@ -41,6 +43,8 @@ def make_intake(sessions: Sessions, bus: Bus, masker: Masker) -> Intake:
     return Intake(Writer(sessions, bus, masker), Callers(sessions), Quota(), masker)
 
 
+_PLACE = re.compile(r"/api/v1/sandboxes/([^/]+)/events(/batch)?")
+
 router = APIRouter(
     prefix="/sandboxes/{sandbox_id}",
     tags=["workers"],
@@ -48,23 +52,32 @@ router = APIRouter(
 )
 
 
-class Door:
-    """Where one kind of body comes in."""
+def is_door(scope: Scope) -> bool:
+    """Whether a request is for the doors."""
+    return scope["type"] == "http" and scope["method"] == "POST" and _PLACE.fullmatch(scope["path"]) is not None
 
-    def __init__(self, *, alone: bool) -> None:
-        self._alone = alone
+
+class EventDoors:
+    """Takes posted events in. FastAPI's routes at the same places only describe it."""
+
+    def __init__(self, intake: Intake) -> None:
+        self._intake = intake
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Store what is posted and answer it."""
-        await _take(scope, receive, send, alone=self._alone)
-
-
-def routes(prefix: str) -> list[Route]:
-    """The routes themselves, which stand before all of FastAPI's; `router` describes them."""
-    return [
-        Route(prefix + router.prefix + path, Door(alone=alone), methods=["POST"])
-        for path, alone in (("/events", True), ("/events/batch", False))
-    ]
+        place = _PLACE.fullmatch(scope["path"])
+        assert place is not None  # noqa: S101  others do not come here
+        try:
+            sandbox_id, batch = place.groups()
+            body = await _take(self._intake, scope, receive, sandbox_id=sandbox_id, alone=batch is None)
+        except ClientDisconnect:
+            return
+        except (OmoiError, HTTPException, RequestValidationError, SQLAlchemyError, OSError) as error:
+            response = await answer_for(scope["app"], error)
+            await response(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": _headers(body)})
+        await send({"type": "http.response.body", "body": body})
 
 
 @router.post("/events", summary="Report one event")
@@ -80,26 +93,28 @@ async def post_events(sandbox: CallingSandbox, body: EventBatch) -> BatchReceive
     """Store what the worker has spooled. It may forget everything up to `last_seq` and resends the rest."""
 
 
-async def _take(scope: Scope, receive: Receive, send: Send, *, alone: bool) -> None:
+async def _take(intake: Intake, scope: Scope, receive: Receive, *, sandbox_id: str, alone: bool) -> bytes:
     """Who calls is decided before the body is read, and what they may send before it is looked at."""
-    intake: Intake = scope["app"].state.intake
-    sandbox_id: str = scope["path_params"]["sandbox_id"]
     headers: dict[bytes, bytes] = dict(scope["headers"])
     hashed = await intake.callers.identify(headers.get(b"authorization", b""), sandbox_id)
     intake.quota.check(sandbox_id)
     body = await _read(receive)
+    # Charged before the body is looked at: bad ones cost the most.
+    units = 1 + len(body) // UNIT_BYTES
+    intake.quota.charge(sandbox_id, units)
     batch = _drafts(body, headers.get(b"content-type", b""), intake.masker, alone=alone)
-    intake.quota.charge(sandbox_id, events=len(batch.drafts), size=len(body))
+    if len(batch.drafts) > units:
+        intake.quota.charge(sandbox_id, len(batch.drafts) - units)
     try:
         answer = await intake.writer.submit(sandbox_id, hashed, batch, alone=alone, size=len(body))
     except (BadToken, StaleFence):
         intake.callers.forget(hashed)
         raise
-    await _send(send, _encode(answer, sandbox_id))
+    return _encode(answer, sandbox_id)
 
 
 def _drafts(body: bytes, content_type: bytes, masker: Masker, *, alone: bool) -> Batch:
-    if content_type.partition(b";")[0].strip().lower() != b"application/json":
+    if content_type != b"application/json" and content_type.partition(b";")[0].strip().lower() != b"application/json":
         raise RequestValidationError([{"loc": ("body",), "type": "model_attributes_type", "msg": ""}])
     return Batch([drafts.read_one(body, masker)]) if alone else drafts.read_batch(body, masker)
 
@@ -108,7 +123,7 @@ async def _read(receive: Receive) -> bytes:
     parts = []
     more = True
     while more:
-        message: Message = await receive()
+        message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         parts.append(message.get("body", b""))
@@ -140,7 +155,5 @@ def _recorded(answer: Recorded) -> dict[str, Any]:
     }
 
 
-async def _send(send: Send, body: bytes) -> None:
-    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _headers(body: bytes) -> list[tuple[bytes, bytes]]:
+    return [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]

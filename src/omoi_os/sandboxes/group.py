@@ -39,28 +39,26 @@ _KNOWN = """
         SELECT FROM sandbox_events e WHERE e.sandbox_id = u.sandbox_id AND e.event_id = u.event_id LIMIT 1
     ) AS known
 """
-_STORE = """
+_MOVE = """
     WITH moved AS (
         SELECT * FROM unnest(
             %b::text[], %b::uuid[], %b::int8[], %b::int8[], %b::int8[], %b::text[], %b::timestamptz[], %b::timestamptz[]
         ) AS m(id, project_id, first_seq, last_seq, acked_seq, event_counts, heartbeat_at, work_at)
-    ), sandbox AS (
-        UPDATE sandboxes s SET
-            last_seq = m.last_seq, acked_seq = m.acked_seq, event_counts = m.event_counts::json,
-            last_heartbeat_at = coalesce(m.heartbeat_at, s.last_heartbeat_at),
-            first_heartbeat_at = coalesce(s.first_heartbeat_at, m.heartbeat_at),
-            last_work_at = coalesce(m.work_at, s.last_work_at)
-        FROM moved m WHERE s.id = m.id
     ), told AS (
         INSERT INTO outbox (change, project_id, sandbox_id, first_seq, last_seq)
         SELECT %b, m.project_id, m.id, m.first_seq, m.last_seq FROM moved m
     )
-    INSERT INTO sandbox_events
+    UPDATE sandboxes s SET
+        last_seq = m.last_seq, acked_seq = m.acked_seq, event_counts = m.event_counts::json,
+        last_heartbeat_at = coalesce(m.heartbeat_at, s.last_heartbeat_at),
+        first_heartbeat_at = coalesce(s.first_heartbeat_at, m.heartbeat_at),
+        last_work_at = coalesce(m.work_at, s.last_work_at)
+    FROM moved m WHERE s.id = m.id
+"""
+_COPY = """
+    COPY sandbox_events
         (sandbox_id, seq, event_id, fence, posted_seq, event_type, event_data, source, occurred_at, created_at)
-    SELECT e.*, %b FROM unnest(
-        %b::text[], %b::int8[], %b::text[], %b::int8[], %b::int8[],
-        %b::text[], %b::json[], %b::text[], %b::timestamptz[]
-    ) AS e
+    FROM STDIN
 """
 
 
@@ -76,18 +74,17 @@ async def store(
     connection: Connection, bus: Bus, posts: Mapping[str, Sequence[Post]], *, now: datetime, masker: Masker
 ) -> Outcome:
     """Store what can be stored of these posts, by their sandboxes, in one transaction of the connection's."""
-    async with connection.pipeline() as pipeline:
-        outcome, standings = await _number(connection, posts, now=now, masker=masker)
-        if not standings:
-            await connection.rollback()
-            return outcome
-        await _write(connection, standings, now=now)
-        if failpoint.ARMED:
-            await pipeline.sync()
-            failpoint.reach("after_insert")
-        after_commit = await bus.announce_on(connection, Topic.STREAM, "")
-        failpoint.reach("before_commit")
-        await connection.commit()
+    outcome, standings = await _number(connection, posts, now=now, masker=masker)
+    if not standings:
+        await connection.rollback()
+        return outcome
+    async with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
+        await copy.write("".join(row for standing in standings for row in standing.rows))
+    failpoint.reach("after_insert")
+    await _move(connection, standings)
+    after_commit = await bus.announce_on(connection, Topic.STREAM, "")
+    failpoint.reach("before_commit")
+    await connection.commit()
     failpoint.reach("after_commit_before_ack")
     await after_commit()
     return outcome
@@ -137,7 +134,7 @@ def _take(
     return standing if standing.rows else None
 
 
-async def _write(connection: Connection, standings: Sequence[Standing], *, now: datetime) -> None:
+async def _move(connection: Connection, standings: Sequence[Standing]) -> None:
     moved = [
         (
             standing.sandbox_id,
@@ -151,7 +148,5 @@ async def _write(connection: Connection, standings: Sequence[Standing], *, now: 
         )
         for standing in standings
     ]
-    rows = [row for standing in standings for row in standing.rows]
-    arrays = [list(column) for column in zip(*moved, strict=True)]
-    events = [list(column) for column in zip(*rows, strict=True)]
-    await connection.execute(_STORE, [*arrays, Change.SANDBOX_EVENT.value, now, *events])
+    columns = [list(column) for column in zip(*moved, strict=True)]
+    await connection.execute(_MOVE, [*columns, Change.SANDBOX_EVENT.value])

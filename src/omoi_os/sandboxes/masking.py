@@ -27,6 +27,8 @@ _BEGINNINGS = (
     *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
 )
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
+
 
 class Masker:
     """Replaces secrets in text and in every text inside a JSON value, keys included."""
@@ -38,13 +40,13 @@ class Masker:
         self._signs = (*(_escaped(form) for form in forms), *_BEGINNINGS)
 
     def dump(self, value: Any) -> str:
-        """The JSON value without secrets, as text."""
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        """The JSON value without secrets, as text. `ValueError` if it holds a number that is none in JSON."""
+        text = _encode(value)
         # Whatever a text inside holds stands here too, only with its quotes, backslashes and controls escaped.
         if any(sign in text for sign in self._signs):
             masked = self.mask(value)
             if masked != value:
-                return json.dumps(masked, ensure_ascii=False, separators=(",", ":"))
+                return _encode(masked)
         return text
 
     def mask_text(self, text: str) -> str:

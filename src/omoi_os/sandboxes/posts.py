@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from omoi_os.errors import OmoiError
 from omoi_os.ids import uuid7
-from omoi_os.protocol.events import EventSource, EventType
+from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes.drafts import Batch, Draft
 from omoi_os.sandboxes.events import REJECTED, Recorded, Rejection, is_work, stub
 from omoi_os.sandboxes.intake import beyond_gap
@@ -28,6 +27,7 @@ class Received:
 
 
 Answer = Received | Recorded
+_BACKSLASH, _TWO = "\\", "\\\\"
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +72,8 @@ class Standing:
     event_counts: dict[str, int]
     heartbeat_at: datetime | None = None
     work_at: datetime | None = None
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    #: As COPY reads them.
+    rows: list[str] = field(default_factory=list)
     event_ids: set[str] = field(default_factory=set)
 
     def take(self, post: Post, masker: Masker, *, now: datetime) -> "Answer | OmoiError":
@@ -117,17 +118,11 @@ class Standing:
             self.heartbeat_at = now
         if event.event_type != REJECTED and is_work(event):
             self.work_at = now
+        number = "\\N" if event.seq is None else event.seq
+        occurred_at = draft.occurred_at or now
+        # No field but the data can hold a backslash, and none a tab or a newline: those stand escaped in JSON.
         self.rows.append(
-            (
-                self.sandbox_id,
-                self.last_seq,
-                event_id,
-                self.fence,
-                event.seq,
-                event.event_type,
-                text,
-                str(event.source) if isinstance(event.source, EventSource) else event.source,
-                draft.occurred_at or now,
-            )
+            f"{self.sandbox_id}\t{self.last_seq}\t{event_id}\t{self.fence}\t{number}\t{event.event_type}\t"
+            f"{text.replace(_BACKSLASH, _TWO)}\t{event.source}\t{occurred_at.isoformat()}\t{now.isoformat()}\n"
         )
         return Received(event.event_type, event_id, self.last_seq, now)

@@ -1,6 +1,5 @@
 """How much one sandbox may report: a flood from one must not become everybody's delay."""
 
-import math
 import time
 from collections.abc import Callable
 
@@ -29,9 +28,8 @@ class Quota:
         if self._level(sandbox_id) <= 0:
             raise TooMany(f"sandbox {sandbox_id} reports too much; send at most {self._rate:.0f} events a second")
 
-    def charge(self, sandbox_id: str, *, events: int, size: int) -> None:
+    def charge(self, sandbox_id: str, units: float) -> None:
         """Note what it has sent."""
-        units = max(1, events, math.ceil(size / UNIT_BYTES))
         if len(self._levels) >= _MAX_REMEMBERED and sandbox_id not in self._levels:
             self._levels.clear()
         self._levels[sandbox_id] = (self._level(sandbox_id) - units, self._clock())

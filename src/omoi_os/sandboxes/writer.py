@@ -28,6 +28,8 @@ MAX_BYTES = 64 * 1024 * 1024
 #: What goes into one commit at the most.
 MAX_GROUP_EVENTS = 2_000
 MAX_GROUP_BYTES = 8 * 1024 * 1024
+#: How long a connection is kept for posts that do not come.
+IDLE_SECONDS = 0.5
 #: How many sandboxes whose posts change a state are served at a time.
 APART_AT_ONCE = 4
 
@@ -42,6 +44,7 @@ class Writer:
         self._apart = asyncio.Semaphore(APART_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
+        self._arrived = asyncio.Event()
         self._posts = self._bytes = 0
 
     async def submit(self, sandbox_id: str, token_hash: str, batch: Batch, *, alone: bool, size: int) -> Answer:
@@ -62,9 +65,11 @@ class Writer:
         self._bytes -= post.size
 
     def _wake(self) -> None:
-        if self._queue and not self._draining:
-            self._draining = True
-            self._start(self._drain())
+        if self._queue:
+            self._arrived.set()
+            if not self._draining:
+                self._draining = True
+                self._start(self._drain())
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -72,12 +77,18 @@ class Writer:
         task.add_done_callback(self._tasks.discard)
 
     async def _drain(self) -> None:
-        """Write until nothing waits."""
+        """Write until nothing has come for a while; the connection is kept that long."""
         engine: AsyncEngine = self._sessions.kw["bind"]
+        pool = engine.pool
         try:
             async with engine.connect() as connection:
-                while self._queue:
-                    await self._turn(connection)
+                try:
+                    while self._queue or await self._more():
+                        await self._turn(connection)
+                finally:
+                    if engine.pool is not pool:
+                        # The engine was disposed of meanwhile, so nobody else will close it.
+                        await connection.invalidate()
         except (SQLAlchemyError, psycopg.Error, OSError) as error:
             log.warning("events: the database does not answer: %s", " ".join(str(error).split())[:300])
             self._fail(list(self._queue))
@@ -85,6 +96,16 @@ class Writer:
         finally:
             self._draining = False
             self._wake()
+
+    async def _more(self) -> bool:
+        """Wait a while for posts."""
+        self._arrived.clear()
+        try:
+            async with asyncio.timeout(IDLE_SECONDS):
+                await self._arrived.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def _turn(self, connection: AsyncConnection) -> None:
         posts = self._next()
