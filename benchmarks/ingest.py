@@ -25,7 +25,7 @@ from omoi_os.ids import uuid7
 from tests.api_process import ApiProcess, Reporter, make_reporters
 
 _SECONDS = 3.0
-_CONNECTIONS = 64
+_CONNECTIONS = 256
 _BATCH = 50
 _BATCHERS = 8
 _FEW, _MANY = 100, 100_000

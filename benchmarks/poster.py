@@ -89,10 +89,9 @@ async def main(plan: dict[str, Any]) -> None:
         Sender(plan["host"], plan["port"], each["path"], each["token"], plan["per_post"], count(each["first"]))
         for each in plan["senders"]
     ]
-    for sender in senders:
-        await sender.open()
-    for sender in senders:
-        await sender.post()
+    # All at once: the server hangs up on connections that nothing comes by.
+    await asyncio.gather(*(sender.open() for sender in senders))
+    await asyncio.gather(*(sender.post() for sender in senders))
     if plan.get("rate"):
         measured = await open_loop(senders, seconds=plan["seconds"], rate=plan["rate"])
     else:

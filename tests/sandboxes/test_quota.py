@@ -1,0 +1,29 @@
+"""How much one sandbox may report."""
+
+import pytest
+
+from omoi_os.errors import TooMany
+from omoi_os.sandboxes.quota import Quota
+
+
+def test_whoever_reports_too_much_waits_and_nobody_else_does() -> None:
+    now = 100.0
+    quota = Quota(rate=10, burst=20, clock=lambda: now)
+    quota.charge("a", 25)
+
+    with pytest.raises(TooMany, match="at most 10 events a second"):
+        quota.check("a")
+    quota.check("b")
+    now += 0.6
+    quota.check("a")
+
+
+def test_silence_saves_up_no_more_than_a_burst() -> None:
+    now = 100.0
+    quota = Quota(rate=10, burst=20, clock=lambda: now)
+    quota.charge("a", 1)
+    now += 1000
+    quota.charge("a", 21)
+
+    with pytest.raises(TooMany):
+        quota.check("a")
