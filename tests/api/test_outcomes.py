@@ -106,3 +106,18 @@ async def test_an_order_for_another_ones_project_is_refused(ada: httpx.AsyncClie
     project_id = (await post_ticket(ada))["project_id"]
     assert (await bob.post("/sandboxes", json={"project_id": project_id, "prompt": "x"})).status_code == 404
     assert (await ada.post("/sandboxes", json={"project_id": project_id, "prompt": ""})).status_code == 422
+
+
+async def test_a_known_event_carries_what_its_type_says_and_an_unknown_one_is_marked(
+    ada: httpx.AsyncClient, worker: Worker
+) -> None:
+    wrong = {"event_type": "agent.tool_use", "event_data": {"tool": 3}}
+    assert (await worker.client.post(worker.path("/events"), json=wrong)).status_code == 422
+    batch = {"events": [wrong | {"seq": 1}, {"event_type": "agent.dreamed", "event_data": {"tool": 3}, "seq": 2}]}
+    received = (await worker.client.post(worker.path("/events/batch"), json=batch)).json()
+
+    items = (await ada.get(worker.path("/events"), params={"limit": 2})).json()["items"]
+
+    assert (received["accepted"], received["last_seq"]) == (1, 2)
+    assert "tool" in received["rejected"][0]["reason"]
+    assert [(item["event_type"], item["known"]) for item in items] == [("agent.dreamed", False), ("rejected", False)]

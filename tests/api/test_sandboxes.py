@@ -93,7 +93,7 @@ async def test_one_event_is_received_stored_and_listed(ada: httpx.AsyncClient, w
     (stored,) = await listed(ada, worker)
     assert {name: stored[name] for name in event} == event
     assert (stored["seq"], stored["created_at"]) == (received["seq"], received["timestamp"])
-    assert set(stored) == {*event, "seq", "occurred_at", "created_at"}
+    assert set(stored) == {*event, "seq", "occurred_at", "created_at", "known"}
 
 
 async def test_an_event_without_an_id_gets_one(worker: Worker) -> None:

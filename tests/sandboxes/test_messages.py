@@ -14,8 +14,8 @@ from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
 from omoi_os.errors import Conflict, TooMany
 from omoi_os.ids import token_hash
-from omoi_os.protocol.events import Event
-from omoi_os.protocol.messages import MESSAGE_INJECTED, Deliver, MessageType
+from omoi_os.protocol.events import Event, EventType
+from omoi_os.protocol.messages import Deliver, MessageType
 from omoi_os.sandboxes import message_repository, messages, service
 from omoi_os.sandboxes.events import record_events
 from omoi_os.sandboxes.lifecycle import Purpose, SandboxState, StopCause
@@ -53,7 +53,7 @@ async def told(session: AsyncSession) -> list[tuple[str, str, str]]:
 
 
 async def injected(session: AsyncSession, sandbox: Sandbox, message_id: object, *, seq: int = 1) -> None:
-    event = Event(MESSAGE_INJECTED, {"message_id": message_id}, seq=seq)
+    event = Event(EventType.AGENT_MESSAGE_INJECTED, {"message_id": message_id}, seq=seq)
     await record_events(session, MemoryBus(), sandbox, [event], now=LATER, masker=Masker())
 
 

@@ -12,6 +12,8 @@ from sqlalchemy.orm import Session
 
 from omoi_os.bus.base import AfterCommit, Topic, Wakeup
 
+_PENDING = "wakeups"
+
 
 class MemoryBus:
     """Hands each committed announcement to every listener."""
@@ -22,11 +24,11 @@ class MemoryBus:
     async def announce(self, session: AsyncSession, topic: Topic, key: str) -> None:
         """Kept until the session commits; dropped when it rolls back."""
         sync = session.sync_session
-        pending: list[Wakeup] = sync.info.setdefault("wakeups", [])
-        if not pending:
-            event.listen(sync, "after_commit", self._flush, once=True)
-            event.listen(sync, "after_rollback", _forget, once=True)
-        pending.append(Wakeup(topic, key))
+        if _PENDING not in sync.info:
+            sync.info[_PENDING] = []
+            event.listen(sync, "after_commit", self._flush)
+            event.listen(sync, "after_rollback", _forget)
+        sync.info[_PENDING].append(Wakeup(topic, key))
 
     async def announce_on(self, connection: psycopg.AsyncConnection[Any], topic: Topic, key: str) -> AfterCommit:
         """Told when the caller says that it has committed."""
@@ -37,7 +39,9 @@ class MemoryBus:
         return tell
 
     def _flush(self, session: Session) -> None:
-        for wakeup in session.info.pop("wakeups", []):
+        wakeups = session.info[_PENDING]
+        session.info[_PENDING] = []
+        for wakeup in wakeups:
             self._tell(wakeup)
 
     def _tell(self, wakeup: Wakeup) -> None:
@@ -58,7 +62,7 @@ class MemoryBus:
 
 
 def _forget(session: Session) -> None:
-    session.info.pop("wakeups", None)
+    session.info[_PENDING] = []
 
 
 async def _drain(queue: asyncio.Queue[Wakeup]) -> AsyncIterator[Wakeup]:

@@ -10,7 +10,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.errors import StaleFence
 from omoi_os.protocol.events import PLATFORM_PREFIXES, Event, EventSource, EventType
-from omoi_os.protocol.messages import MESSAGE_INJECTED
 from omoi_os.sandboxes import messages, repository, service
 from omoi_os.sandboxes.lifecycle import ENDED, Purpose
 from omoi_os.sandboxes.log import append
@@ -21,7 +20,7 @@ from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
 
 #: What of a worker's events changes more than the log and the sandbox's own columns.
-EFFECTS = frozenset({EventType.AGENT_COMPLETED, EventType.AGENT_FAILED, "agent.message_injected"})
+EFFECTS = frozenset({EventType.AGENT_COMPLETED, EventType.AGENT_FAILED, EventType.AGENT_MESSAGE_INJECTED})
 #: How an event that could not be taken is kept: its number is used up, its content is not stored.
 REJECTED = "rejected"
 
@@ -144,7 +143,7 @@ async def _take_effect(session: AsyncSession, bus: Bus, sandbox: Sandbox, event:
     if task.fence != sandbox.fence:
         raise StaleFence(f"sandbox {sandbox.id} was superseded by a newer attempt at its task")
     await tasks.worker_reported(session, bus, task, now=now)
-    if event.event_type == MESSAGE_INJECTED:
+    if event.event_type == EventType.AGENT_MESSAGE_INJECTED:
         await messages.mark_delivered(session, bus, sandbox, event.event_data.get("message_id"), now)
     if event.event_type == EventType.AGENT_COMPLETED and event.event_data.get("success") is True:
         await tasks.agent_says_done(session, bus, task, final_output=_text(event.event_data.get("final_output")))

@@ -4,12 +4,23 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, StringConstraints
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SkipValidation,
+    StringConstraints,
+    computed_field,
+    model_validator,
+)
 
 from omoi_os.api.paging import Page
 from omoi_os.api.text import Line, Text
 from omoi_os.projects.schemas import Usd
 from omoi_os.protocol.events import Event, EventSource
+from omoi_os.sandboxes import catalogue
 from omoi_os.sandboxes.lifecycle import Purpose, SandboxState
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tickets.schemas import TicketIn, TicketType
@@ -58,6 +69,12 @@ class EventIn(BaseModel):
     event_id: EventId | None = None
     seq: int | None = Field(None, ge=1, lt=2**63, strict=True, description="The worker's own counter, dense from 1.")
     occurred_at: Annotated[datetime | None, BeforeValidator(_plausible)] = None
+
+    @model_validator(mode="after")
+    def _as_its_type_says(self) -> "EventIn":
+        if problem := catalogue.complaint(self.event_type, self.event_data):
+            raise ValueError(problem)
+        return self
 
     def event(self) -> Event:
         """As the platform passes it on."""
@@ -110,6 +127,12 @@ class EventOut(BaseModel):
     source: str
     occurred_at: AwareDatetime
     created_at: AwareDatetime
+
+    @computed_field(description="Whether the platform knows this type of event and has checked what it carries.")  # type: ignore[prop-decorator]
+    @property
+    def known(self) -> bool:
+        """Unknown types are kept as they are."""
+        return catalogue.is_known(self.event_type)
 
 
 class EventPage(Page):
