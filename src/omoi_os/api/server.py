@@ -14,19 +14,32 @@ import uvloop
 from omoi_os.accounts.admin_token import ensure_admin_token
 from omoi_os.accounts.service import ensure_admin
 from omoi_os.api.app import make_app
-from omoi_os.bus.postgres import PostgresBus
+from omoi_os.api.sockets import StreamSocket
+from omoi_os.bus.factory import open_bus
 from omoi_os.config import Settings
 from omoi_os.db import embedded, migrate
 from omoi_os.db.base import Sessions, make_engine, make_sessions
 from omoi_os.errors import SetupError
+from omoi_os.stream.hub import Hub
 
 DRAIN_SECONDS = 10
 BACKLOG = 2048
+#: The longest line that a client may send on the stream.
+WS_MAX_BYTES = 16 * 1024
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 class _Server(uvicorn.Server):
     """Returns after a signal; uvicorn would raise it again, which ends the process before the clean-up."""
+
+    def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
+        super().__init__(config)
+        self._hub = hub
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Streams have no end of their own, so those who listen are asked to come again before requests are let end."""
+        await self._hub.close()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -56,16 +69,21 @@ async def run(settings: Settings) -> None:
     sessions = make_sessions(engine)
     try:
         await _ensure_admin(settings, sessions)
-        config = uvicorn.Config(
-            make_app(settings, sessions, PostgresBus(database_url)),
-            http="httptools",
-            lifespan="off",
-            access_log=False,
-            server_header=False,
-            log_level="warning",
-            timeout_graceful_shutdown=DRAIN_SECONDS,
-        )
-        await _Server(config).serve(sockets=[listener])
+        async with open_bus(settings, database_url) as bus:
+            app = make_app(settings, sessions, bus)
+            config = uvicorn.Config(
+                app,
+                http="httptools",
+                ws=StreamSocket,
+                ws_max_size=WS_MAX_BYTES,
+                ws_per_message_deflate=False,
+                lifespan="off",
+                access_log=False,
+                server_header=False,
+                log_level="warning",
+                timeout_graceful_shutdown=DRAIN_SECONDS,
+            )
+            await _Server(config, app.state.hub).serve(sockets=[listener])
     finally:
         listener.close()
         await engine.dispose()

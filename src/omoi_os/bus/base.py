@@ -34,4 +34,4 @@ class Bus(Protocol):
         """Wake the listeners once the session's transaction has committed; never if it has not."""
 
     def listen(self, *topics: Topic) -> AbstractAsyncContextManager[AsyncIterator[Wakeup]]:
-        """Wake-ups from now on. After a lost connection a `resync` comes first."""
+        """Wake-ups from now on. A `resync` comes first, and again after every lost connection."""

@@ -11,6 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.base import Topic, Wakeup
+from omoi_os.bus.inbox import Inbox
 from omoi_os.db.base import plain_url
 
 log = logging.getLogger(__name__)
@@ -34,35 +35,28 @@ class PostgresBus:
     @asynccontextmanager
     async def listen(self, *topics: Topic) -> AsyncIterator[AsyncIterator[Wakeup]]:
         """Wake-ups of these topics; each connection, the first included, begins with a `resync`."""
-        queue: asyncio.Queue[Wakeup] = asyncio.Queue()
+        inbox = Inbox(topics)
         ready = asyncio.Event()
-        task = asyncio.create_task(self._receive(frozenset(topics), queue, ready))
+        task = asyncio.create_task(self._receive(inbox, ready))
         try:
             await ready.wait()
-            yield _drain(queue)
+            yield inbox.wakeups()
         finally:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
-    async def _receive(self, topics: frozenset[Topic], queue: asyncio.Queue[Wakeup], ready: asyncio.Event) -> None:
+    async def _receive(self, inbox: Inbox, ready: asyncio.Event) -> None:
         while True:
             try:
                 connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
                 async with connection:
                     await connection.execute(f"LISTEN {CHANNEL}")
-                    for topic in topics:
-                        queue.put_nowait(Wakeup(topic, "", resync=True))
+                    inbox.resync()
                     ready.set()
                     async for notice in connection.notifies():
-                        name, _, key = notice.payload.partition(":")
-                        if name in topics:
-                            queue.put_nowait(Wakeup(Topic(name), key))
+                        topic, _, key = notice.payload.partition(":")
+                        inbox.put(topic, key)
             except psycopg.Error as error:
                 log.warning("bus: connection lost, trying again: %s", str(error).strip())
             await asyncio.sleep(RECONNECT_SECONDS)
-
-
-async def _drain(queue: asyncio.Queue[Wakeup]) -> AsyncIterator[Wakeup]:
-    while True:
-        yield await queue.get()
