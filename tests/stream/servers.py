@@ -20,8 +20,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from omoi_os.accounts import service as accounts
 from omoi_os.accounts.models import Role, User
 from omoi_os.bus.memory import MemoryBus
+from omoi_os.config import load_settings
 from omoi_os.db.base import Sessions
-from tests.api.test_server import free_port
+from tests.api.test_server import free_port, running
 from tests.builders import a_project, a_task, a_ticket, a_user, a_work_sandbox
 
 PATIENCE = 30.0
@@ -32,11 +33,15 @@ Json = dict[str, Any]
 
 @dataclass
 class Server:
-    """One API process."""
+    """One API server."""
 
-    process: subprocess.Popen[bytes]
     port: int
-    log: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
 
     @property
     def url(self) -> str:
@@ -47,9 +52,16 @@ class Server:
             base_url=self.url, headers={"Authorization": f"Bearer {token}"}, trust_env=False, timeout=PATIENCE
         )
 
-    def listen(self, token: str = ADMIN, *, headers: dict[str, str] | None = None, **query: str) -> connect:
+    def listen(
+        self,
+        token: str = ADMIN,
+        *,
+        headers: dict[str, str] | None = None,
+        query: dict[str, str] | None = None,
+        **more: str,
+    ) -> connect:
         """A WebSocket; it is live once it is open."""
-        address = str(httpx.URL(f"{self.url.replace('http', 'ws')}/ws/events", params=query))
+        address = str(httpx.URL(f"{self.url.replace('http', 'ws')}/ws/events", params={**(query or {}), **more}))
         sent = {"Authorization": f"Bearer {token}", **(headers or {})}
         return connect(address, additional_headers=sent, compression=None, max_size=None, open_timeout=60)
 
@@ -73,11 +85,30 @@ async def serving(database_url: str, **environment: str) -> AsyncIterator[Server
     process = _start(env, log)
     try:
         await _ready(port, process, log)
-        yield Server(process, port, log)
+        yield Server(port, process)
     finally:
         process.terminate()
         await asyncio.to_thread(process.wait, 20)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@asynccontextmanager
+async def serving_here(database_url: str, **settings: Any) -> AsyncIterator[Server]:
+    """A server in this process, which is ready sooner."""
+    folder = Path(tempfile.mkdtemp(prefix="omoi-s-", dir="/tmp"))
+    made = load_settings(
+        environ={},
+        config_dir=folder,
+        data_dir=folder,
+        database_url=database_url,
+        port=free_port(),
+        admin_token=ADMIN,
+        **settings,
+    )
+    async with running(made), httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
+        await client.get(f"http://127.0.0.1:{made.port}/ready")
+        yield Server(made.port)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _start(env: dict[str, str], log: Path) -> subprocess.Popen[bytes]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -10,13 +9,7 @@ from sqlalchemy import text as _text
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from omoi_os.db.base import Sessions
-from tests.stream.servers import ADMIN, Server, a_person, a_place, hear, hear_until, numbers, serving
-
-
-@pytest.fixture
-async def server(database_url: str) -> AsyncIterator[Server]:
-    async with serving(database_url) as made:
-        yield made
+from tests.stream.servers import ADMIN, Server, a_person, a_place, hear, hear_until, numbers
 
 
 async def test_what_is_posted_is_heard_as_the_list_shows_it(server: Server, sessions: Sessions) -> None:
@@ -147,7 +140,7 @@ async def test_lines_and_subscriptions_are_bounded(server: Server) -> None:
 )
 async def test_a_bad_address_is_refused_with_a_problem(server: Server, query: dict[str, str], status: int) -> None:
     with pytest.raises(InvalidStatus) as refused:
-        await server.listen(**query)
+        await server.listen(query=query)
     problem: dict[str, Any] = json.loads(refused.value.response.body or b"{}")
     assert (refused.value.response.status_code, problem["status"]) == (status, status)
 

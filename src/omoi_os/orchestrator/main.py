@@ -6,6 +6,7 @@ import logging
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 from omoi_os.bus.base import Topic
 from omoi_os.bus.factory import open_bus
@@ -25,12 +26,16 @@ from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import StopCause
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Installation
+from omoi_os.stream.retention import prune
 from omoi_os.tasks import repository as tasks_repository
 
 log = logging.getLogger(__name__)
 
 #: How long the sandboxes may take to save their work when the whole platform stops.
 STOP_SECONDS = 50.0
+
+#: How often what is too old to be resumed from is let go.
+PRUNE_SECONDS = 60.0
 
 
 async def run(settings: Settings) -> None:
@@ -103,6 +108,8 @@ async def turn(context: Context) -> float:
         await dispatch(context)
         await verify(context)
         await refill(context)
+        if context.watch.is_due("prune", every=PRUNE_SECONDS):
+            context.jobs.start("prune the stream", lambda: _prune(context))
         async with context.sessions() as session:
             now = context.now()
             next_ready = await tasks_repository.earliest_not_before(session, now=now)
@@ -110,6 +117,11 @@ async def turn(context: Context) -> float:
     except Exception:
         log.warning("a turn failed; the next one compares anew", exc_info=True)
         return min(rest, 1.0)
+
+
+async def _prune(context: Context) -> None:
+    age = timedelta(hours=context.settings.stream_retention_hours)
+    await prune(context.sessions, before=context.now() - age)
 
 
 async def stop_all(context: Context) -> None:

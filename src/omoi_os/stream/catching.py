@@ -22,14 +22,18 @@ async def catch_up(hub: Hub, subscription: Subscription) -> None:
     listener = subscription.listener
     async with listener.catching_up:
         after = subscription.since
-        while (items := _at_hand(hub, after)) is None or _size(items) > MAX_BUFFERED:
+        if after > hub.position:
+            # Another process was ahead of this one, or it is no position of this database.
+            async with hub.reading() as connection:
+                if not await reader.is_whole_after(connection, after):
+                    after = _begin_now(hub, subscription)
+        while (items := hub.recent(after)) is None or _size(items) > MAX_BUFFERED:
             if items is not None:
                 after = await _bring(subscription, _slice(items))
                 continue
             found, end = await _from_table(hub, subscription, after)
             if found is None:
-                after = subscription.since = hub.position
-                listener.say("resync", id=str(after), reason="since is older than what was kept; look at everything")
+                after = _begin_now(hub, subscription)
                 continue
             await _bring(subscription, found)
             after = end
@@ -37,8 +41,12 @@ async def catch_up(hub: Hub, subscription: Subscription) -> None:
         hub.go_live(subscription)
 
 
-def _at_hand(hub: Hub, after: Position) -> Sequence[Item] | None:
-    return hub.recent(after)
+def _begin_now(hub: Hub, subscription: Subscription) -> Position:
+    """Not everything behind `since` is there: say so, and begin with what comes from now on."""
+    subscription.since = hub.position
+    reason = "since is older than what was kept; look at everything"
+    subscription.listener.say("resync", id=str(subscription.since), reason=reason)
+    return subscription.since
 
 
 async def _from_table(hub: Hub, subscription: Subscription, after: Position) -> tuple[Sequence[Item] | None, Position]:

@@ -41,7 +41,7 @@ told AS MATERIALIZED (
     SELECT k.xid, k.id, coalesce(e.seq, 0) AS seq, k.change, k.project_id, k.sandbox_id, k.owner, e.event_id,
         e.event_type, e.source, e.occurred_at, coalesce(e.created_at, k.created_at) AS created_at,
         coalesce(e.event_data, k.data)::text AS body,
-        sum(octet_length(coalesce(e.event_data, k.data)::text))
+        sum(coalesce(octet_length(coalesce(e.event_data, k.data)::text), 0))
             OVER (ORDER BY k.xid, k.id, e.seq ROWS UNBOUNDED PRECEDING) AS upto
     FROM kept AS k LEFT JOIN sandbox_events AS e
         ON k.change = 'sandbox.event' AND e.sandbox_id = k.sandbox_id AND e.seq BETWEEN k.first_seq AND k.last_seq
@@ -51,7 +51,7 @@ SELECT horizon.xid AS horizon, EXISTS (SELECT FROM outbox WHERE xid >= horizon.x
     (SELECT count(*) FROM found) AS found, (SELECT count(*) FROM kept) AS kept, (SELECT count(*) FROM told) AS told,
     t.*
 FROM horizon LEFT JOIN LATERAL (
-    SELECT * FROM told WHERE upto - octet_length(body) < :bytes ORDER BY xid, id, seq LIMIT :rows
+    SELECT * FROM told WHERE body IS NULL OR upto - octet_length(body) < :bytes ORDER BY xid, id, seq LIMIT :rows
 ) AS t ON true
 ORDER BY t.xid, t.id, t.seq
 """
