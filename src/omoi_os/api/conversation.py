@@ -69,6 +69,8 @@ class Conversation:
 
     def _subscribe(self, wanted: Wanted, *, announce: bool) -> None:
         since = wanted.since or self._hub.position
+        if not self._listener.subscriptions:
+            self._listener.position = since
         subscription = Subscription(wanted.name, wanted.where, self._listener, since)
         self._listener.subscriptions[wanted.name] = subscription
         if announce:
