@@ -16,10 +16,10 @@ from omoi_os.stream.position import LAST, Position
 MAX_ROWS = 500
 MAX_BYTES = 4 * 1024 * 1024
 
-_HORIZON = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+_HORIZON = text("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
 
 #: Rows below the oldest open transaction, runs expanded to their events, cut where they become too many or too large.
-_READ = """
+_READ = text("""
 WITH horizon AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xid),
 found AS MATERIALIZED (
     SELECT o.*, p.created_by AS owner,
@@ -43,29 +43,33 @@ told AS MATERIALIZED (
         coalesce(e.event_data, k.data)::text AS body,
         sum(coalesce(octet_length(coalesce(e.event_data, k.data)::text), 0))
             OVER (ORDER BY k.xid, k.id, e.seq ROWS UNBOUNDED PRECEDING) AS upto
-    FROM kept AS k LEFT JOIN sandbox_events AS e
-        ON k.change = 'sandbox.event' AND e.sandbox_id = k.sandbox_id AND e.seq BETWEEN k.first_seq AND k.last_seq
+    FROM kept AS k LEFT JOIN LATERAL (
+        -- The limit keeps this apart: one look into the index for each run, never a look at the whole table.
+        SELECT * FROM sandbox_events
+        WHERE k.change = 'sandbox.event' AND sandbox_id = k.sandbox_id AND seq BETWEEN k.first_seq AND k.last_seq
+        ORDER BY seq LIMIT 1000000
+    ) AS e ON true
     WHERE (k.xid, k.id, coalesce(e.seq, 0)) > (:xid, :id, :seq)
 )
-SELECT horizon.xid AS horizon, EXISTS (SELECT FROM outbox WHERE xid >= horizon.xid) AS later,
+SELECT horizon.xid AS horizon, coalesce((SELECT max(xid) FROM outbox) >= horizon.xid, false) AS later,
     (SELECT count(*) FROM found) AS found, (SELECT count(*) FROM kept) AS kept, (SELECT count(*) FROM told) AS told,
     t.*
 FROM horizon LEFT JOIN LATERAL (
     SELECT * FROM told WHERE body IS NULL OR upto - octet_length(body) < :bytes ORDER BY xid, id, seq LIMIT :rows
 ) AS t ON true
 ORDER BY t.xid, t.id, t.seq
-"""
+""")
 
 #: A sandbox's own events are numbered without gaps and in the order of their commits, so their number is enough.
-_EVENTS = """
+_EVENTS = text("""
 SELECT * FROM (
     SELECT seq, event_id, event_type, source, occurred_at, created_at, event_data::text AS body,
         sum(octet_length(event_data::text)) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) AS upto
     FROM (SELECT * FROM sandbox_events WHERE sandbox_id = :sandbox_id AND seq > :after ORDER BY seq LIMIT :rows) AS next
 ) AS sized WHERE upto - octet_length(body) < :bytes ORDER BY seq
-"""
+""")
 
-_FLOOR = "SELECT xid, id FROM (SELECT * FROM outbox ORDER BY xid, id LIMIT 1) AS oldest WHERE change = 'pruned'"
+_FLOOR = text("SELECT xid, id FROM (SELECT * FROM outbox ORDER BY xid, id LIMIT 1) AS oldest WHERE change = 'pruned'")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,12 +99,12 @@ class Page:
 
 async def now(connection: AsyncConnection) -> Position:
     """The position behind everything that can be read now."""
-    return Position((await connection.execute(text(_HORIZON))).scalar_one(), 0, 0)
+    return Position((await connection.execute(_HORIZON)).scalar_one(), 0, 0)
 
 
 async def is_whole_after(connection: AsyncConnection, position: Position) -> bool:
     """Whether everything behind a position was kept, and the position is one of this database. Asked after reading."""
-    floor = (await connection.execute(text(_FLOOR))).one_or_none()
+    floor = (await connection.execute(_FLOOR)).one_or_none()
     return position.xid <= (await now(connection)).xid and (floor is None or position >= (floor.xid, floor.id, 0))
 
 
@@ -118,7 +122,7 @@ async def read(
         "rows": MAX_ROWS,
         "bytes": MAX_BYTES,
     }
-    rows = (await connection.execute(text(_READ), parameters)).all()
+    rows = (await connection.execute(_READ, parameters)).all()
     return _page(after, rows)
 
 
@@ -151,4 +155,4 @@ def _item(row: Row[Any]) -> Item:
 async def read_events(session: AsyncSession, sandbox_id: str, *, after: int) -> Sequence[Row[Any]]:
     """The next events of one sandbox, each as `event_line` takes it."""
     parameters = {"sandbox_id": sandbox_id, "after": after, "rows": MAX_ROWS, "bytes": MAX_BYTES}
-    return (await session.execute(text(_EVENTS), parameters)).all()
+    return (await session.execute(_EVENTS, parameters)).all()

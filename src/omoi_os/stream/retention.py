@@ -16,8 +16,10 @@ _LOCK = 7_203_114_801
 _PRUNE = """
 WITH oldest AS MATERIALIZED (SELECT xid, id, created_at FROM outbox ORDER BY xid, id LIMIT :batch),
 expired AS MATERIALIZED (
-    SELECT xid, id FROM oldest
-    WHERE (xid, id) < ALL (SELECT xid, id FROM oldest WHERE created_at >= :before) AND created_at < :before
+    SELECT xid, id FROM (
+        SELECT xid, id, bool_and(created_at < :before) OVER (ORDER BY xid, id ROWS UNBOUNDED PRECEDING) AS is_old
+        FROM oldest
+    ) AS judged WHERE is_old
 ),
 mark AS (
     UPDATE outbox SET change = 'pruned', data = NULL, first_seq = NULL, last_seq = NULL
