@@ -1,6 +1,7 @@
 """Every benchmark, one after the other."""
 
-from benchmarks.spawn import main
+from benchmarks import spawn, stream
 
 if __name__ == "__main__":
-    main()
+    spawn.main()
+    stream.main()
