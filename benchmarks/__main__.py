@@ -3,10 +3,10 @@
 import argparse
 import asyncio
 
-from benchmarks import ingest, messages, spawn
+from benchmarks import ingest, messages, spawn, stream
 from benchmarks.figures import HEADER, machine
 
-PARTS = ("spawn", "ingest", "messages")
+PARTS = ("spawn", "ingest", "stream", "messages")
 
 
 def main() -> None:
@@ -21,6 +21,8 @@ def main() -> None:
     figures = spawn.figures(started) if started else []
     if "ingest" in parts:
         figures += ingest.figures(asyncio.run(ingest.measure(chosen.rounds)))
+    if "stream" in parts:
+        figures += asyncio.run(stream.measure(chosen.rounds))
     if "messages" in parts:
         figures += asyncio.run(messages.figures(chosen.rounds))
     print(f"{chosen.rounds} rounds; before: {before}; after: {machine()}")

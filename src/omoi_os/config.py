@@ -56,6 +56,12 @@ class Settings(BaseModel):
     """Where the gateway reaches the API; by default the host and port above."""
     database_url: str | None = _setting(None, env="DATABASE_URL", repr=False)
     """An outside PostgreSQL; unset means the embedded one in the data folder."""
+    redis_url: str | None = _setting(None, env="REDIS_URL", pattern=r"^(rediss?|unix)://", repr=False)
+    """A Redis that carries wake-ups between processes; unset means that PostgreSQL does."""
+    stream_retention_hours: float = _setting(
+        72, env="OMOI_STREAM_RETENTION_HOURS", yaml="stream.retention_hours", gt=0, le=24 * 3650
+    )
+    """How long a stream can be resumed from where it was left; events themselves are kept apart from this."""
     admin_token: str | None = _setting(None, env="OMOI_ADMIN_TOKEN", min_length=16, repr=False)
     """The first administrator's API key; unset means one is made and kept in the data folder."""
     orchestrator_enabled: bool = _setting(True, env="ORCHESTRATOR_ENABLED")

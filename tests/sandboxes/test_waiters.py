@@ -27,9 +27,11 @@ class CountingBus(MemoryBus):
             yield wakeups
 
     def wake(self, topic: Topic, key: str, *, resync: bool = False) -> None:
-        for topics, queue in self._listeners:
-            if topic in topics:
-                queue.put_nowait(Wakeup(topic, key, resync=resync))
+        for inbox in self._listeners:
+            if resync:
+                inbox.resync()
+            else:
+                inbox.put(topic, key)
 
 
 class Shelf:

@@ -27,6 +27,7 @@ async def test_a_quick_ticket_becomes_one_task_at_once(ada: httpx.AsyncClient) -
 
 async def test_whoever_waits_for_tasks_is_woken_by_a_ticket(ada: httpx.AsyncClient, bus: MemoryBus) -> None:
     async with bus.listen(Topic.TASKS) as wakeups:
+        assert (await anext(wakeups)).resync
         ticket = await post_ticket(ada)
         wakeup = await asyncio.wait_for(anext(wakeups), 5)
 

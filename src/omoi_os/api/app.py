@@ -10,7 +10,7 @@ from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from omoi_os.accounts import routes as users
-from omoi_os.api import docs, errors, health, idempotency, metrics
+from omoi_os.api import docs, errors, health, idempotency, metrics, stream
 from omoi_os.api.limits import BodyLimits
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
@@ -23,6 +23,7 @@ from omoi_os.sandboxes import routes as sandboxes
 from omoi_os.sandboxes import worker_routes as workers
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.waiters import Waiters
+from omoi_os.stream.hub import Hub
 from omoi_os.tasks import routes as tasks
 from omoi_os.tickets import routes as tickets
 
@@ -60,6 +61,7 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
         generate_unique_id_function=_name,
     )
     app.state.settings, app.state.sessions, app.state.bus = settings, sessions, bus
+    app.state.hub = Hub(sessions, bus)
     app.state.masker = Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token])
     app.state.waiters = Waiters(bus)
     doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker))
@@ -68,7 +70,7 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     errors.install(app)
     app.add_exception_handler(idempotency.Replay, idempotency.replay)
     api = APIRouter(prefix="/api/v1")
-    for part in (events, projects, tickets, tasks, sandboxes, outcomes, workers, messages, users):
+    for part in (events, projects, tickets, tasks, sandboxes, outcomes, workers, messages, stream, users):
         api.include_router(part.router)
     for router in (health.router, metrics.router, docs.router, api):
         app.include_router(router)

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.accounts.models import Role, User
+from omoi_os.accounts.models import ApiKey, Role, User
 from omoi_os.api.auth import SANDBOX_PREFIX, BearerToken, identify_user
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
@@ -64,13 +64,18 @@ def _masker(request: Request) -> Masker:
 AppMasker = Annotated[Masker, Depends(_masker)]
 
 
-async def current_user(request: Request, token: BearerToken, session: DbSession, now: Now) -> User:
-    """The user who calls; `Forbidden` for a sandbox's token and for a key that may only read."""
+async def known_user(session: AsyncSession, token: str, *, now: datetime) -> tuple[User, ApiKey]:
+    """The user that a token belongs to; `Forbidden` for a sandbox's token."""
     if token.startswith(SANDBOX_PREFIX):
         if await sandboxes.by_token_hash(session, token_hash(token)) is None:
             raise BadToken("this sandbox token is not known")
         raise Forbidden("a sandbox's token cannot do this; it needs a user's API key")
-    user, key = await identify_user(session, token, now=now)
+    return await identify_user(session, token, now=now)
+
+
+async def current_user(request: Request, token: BearerToken, session: DbSession, now: Now) -> User:
+    """The user who calls; `Forbidden` for a sandbox's token and for a key that may only read."""
+    user, key = await known_user(session, token, now=now)
     if key.scope == READ_SCOPE and request.method not in _READING:
         raise Forbidden("this API key may only read")
     return user

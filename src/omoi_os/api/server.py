@@ -14,29 +14,34 @@ import uvloop
 from omoi_os.accounts.admin_token import ensure_admin_token
 from omoi_os.accounts.service import ensure_admin
 from omoi_os.api.app import make_app
+from omoi_os.api.sockets import StreamSocket
 from omoi_os.api.wire import Wire
-from omoi_os.bus.postgres import PostgresBus
+from omoi_os.bus.factory import open_bus
 from omoi_os.config import Settings
 from omoi_os.db import embedded, migrate
 from omoi_os.db.base import Sessions, make_engine, make_sessions
 from omoi_os.errors import SetupError
 from omoi_os.sandboxes.waiters import Waiters
+from omoi_os.stream.hub import Hub
 
 DRAIN_SECONDS = 10
 BACKLOG = 2048
+#: The longest line that a client may send on the stream.
+WS_MAX_BYTES = 16 * 1024
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 class _Server(uvicorn.Server):
     """Returns after a signal; uvicorn would raise it again, which ends the process before the clean-up."""
 
-    def __init__(self, config: uvicorn.Config, waiters: Waiters) -> None:
+    def __init__(self, config: uvicorn.Config, waiters: Waiters, hub: Hub) -> None:
         super().__init__(config)
-        self._waiters = waiters
+        self._waiters, self._hub = waiters, hub
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let open requests end; those that only wait end at once."""
+        """Let open requests end; those that only wait end at once, and who listens is asked to come again."""
         await self._waiters.close()
+        await self._hub.close()
         await super().shutdown(sockets)
 
     @contextmanager
@@ -67,17 +72,21 @@ async def run(settings: Settings) -> None:
     sessions = make_sessions(engine)
     try:
         await _ensure_admin(settings, sessions)
-        app = make_app(settings, sessions, PostgresBus(database_url))
-        config = uvicorn.Config(
-            app,
-            http=Wire,
-            lifespan="off",
-            access_log=False,
-            server_header=False,
-            log_level="warning",
-            timeout_graceful_shutdown=DRAIN_SECONDS,
-        )
-        await _Server(config, app.state.waiters).serve(sockets=[listener])
+        async with open_bus(settings, database_url) as bus:
+            app = make_app(settings, sessions, bus)
+            config = uvicorn.Config(
+                app,
+                http=Wire,
+                ws=StreamSocket,
+                ws_max_size=WS_MAX_BYTES,
+                ws_per_message_deflate=False,
+                lifespan="off",
+                access_log=False,
+                server_header=False,
+                log_level="warning",
+                timeout_graceful_shutdown=DRAIN_SECONDS,
+            )
+            await _Server(config, app.state.waiters, app.state.hub).serve(sockets=[listener])
     finally:
         listener.close()
         await engine.dispose()

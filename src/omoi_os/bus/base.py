@@ -41,4 +41,4 @@ class Bus(Protocol):
         """The same for a transaction on a bare connection: the caller calls what is returned once it has committed."""
 
     def listen(self, *topics: Topic) -> AbstractAsyncContextManager[AsyncIterator[Wakeup]]:
-        """Wake-ups from now on. After a lost connection a `resync` comes first."""
+        """Wake-ups from now on. A `resync` comes first, and again after every lost connection."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from aiohttp import web
 
 from omoi_os.bus.base import Bus
-from omoi_os.bus.postgres import PostgresBus
+from omoi_os.bus.factory import open_bus
 from omoi_os.config import Settings
 from omoi_os.db import embedded
 from omoi_os.db.base import make_engine, make_sessions
@@ -89,7 +89,10 @@ async def run(settings: Settings) -> None:
 
 async def _serve(settings: Settings) -> None:
     database_url = settings.database_url or embedded.url(settings.data_dir)
-    async with serving(settings, database_url=database_url, bus=PostgresBus(database_url)) as runner:
+    async with (
+        open_bus(settings, database_url) as bus,
+        serving(settings, database_url=database_url, bus=bus) as runner,
+    ):
         log.info("gateway: doors in %s, %s model", settings.doors_dir, _which_model(settings))
         if settings.callback_url is not None:
             await _listen_for_remote_sandboxes(settings, runner)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from omoi_os.bus.base import Topic
-from omoi_os.bus.postgres import PostgresBus
+from omoi_os.bus.factory import open_bus
 from omoi_os.config import Settings
 from omoi_os.db.base import make_engine, make_sessions, plain_url
 from omoi_os.db.embedded import url as embedded_url
@@ -67,11 +67,11 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
         sessions = make_sessions(engine)
         async with sessions() as session:
             installation = (await session.get_one(Installation, 1)).name
-        async with presence(plain_url(database_url)) as owner:
+        async with presence(plain_url(database_url)) as owner, open_bus(settings, database_url) as bus:
             yield Context(
                 settings=settings,
                 sessions=sessions,
-                bus=PostgresBus(database_url),
+                bus=bus,
                 providers=providers,
                 masker=Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token]),
                 owner=owner,

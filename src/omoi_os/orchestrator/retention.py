@@ -1,20 +1,26 @@
 """Prune: removes what has been kept for long enough, a little at a time."""
 
 import logging
+from datetime import timedelta
 from functools import partial
 
 from omoi_os.orchestrator.context import Context
 from omoi_os.sandboxes.retention import prune_one
+from omoi_os.stream.retention import prune as prune_outbox
 
 log = logging.getLogger(__name__)
 
+#: How often what ended sandboxes left is looked at, and the outbox, which grows with every change.
 PRUNE_SECONDS = 600.0
+PRUNE_STREAM_SECONDS = 60.0
 
 
 async def prune(context: Context) -> None:
     """Start removing what is too old, now and then; several orchestrators may do so side by side."""
     if context.watch.is_due("prune", every=PRUNE_SECONDS):
         context.jobs.start("prune", partial(_prune, context))
+    if context.watch.is_due("prune the stream", every=PRUNE_STREAM_SECONDS):
+        context.jobs.start("prune the stream", partial(_prune_stream, context))
 
 
 async def _prune(context: Context) -> None:
@@ -25,3 +31,9 @@ async def _prune(context: Context) -> None:
         if pruned is None:
             return
         log.info("the events of sandbox %s were kept for long enough and are removed", pruned)
+
+
+async def _prune_stream(context: Context) -> None:
+    """Let go of what is too old to be resumed from."""
+    age = timedelta(hours=context.settings.stream_retention_hours)
+    await prune_outbox(context.sessions, before=context.now() - age)

@@ -14,9 +14,15 @@ from omoi_os.tasks.lifecycle import OPEN
 from omoi_os.tasks.models import Task
 
 
+def owner_seen_by(user_id: UUID, role: str) -> UUID | None:
+    """The one rule of who sees a project and what belongs to it: whose projects a user sees; None for everyone's."""
+    return None if role == Role.ADMIN else user_id
+
+
 def visible(user: User) -> ColumnElement[bool]:
-    """The one rule of who sees a project and all that belongs to it."""
-    return true() if user.role == Role.ADMIN else Project.created_by == user.id
+    """The same rule for a query."""
+    owner = owner_seen_by(user.id, user.role)
+    return true() if owner is None else Project.created_by == owner
 
 
 async def get_visible(session: AsyncSession, project_id: UUID, *, user: User, hold: bool = False) -> Project | None:

@@ -50,6 +50,10 @@ class EventType(StrEnum):
     TASK_VERIFIED = "task.verified"
 
 
+#: The names of all of them, for a quick look.
+KNOWN_TYPES: frozenset[str] = frozenset(EventType)
+
+
 class EventSource(StrEnum):
     """Who says it. A sandbox may speak as `agent` or `worker` only."""
 

@@ -5,15 +5,13 @@ from typing import Any
 
 import msgspec
 
-from omoi_os.protocol.events import EventType
+from omoi_os.protocol.events import KNOWN_TYPES
 from omoi_os.protocol.payloads import PAYLOADS
-
-_KNOWN = frozenset(EventType)
 
 
 def is_known(event_type: str) -> bool:
     """Whether the platform knows what this type means."""
-    return event_type in _KNOWN
+    return event_type in KNOWN_TYPES
 
 
 def complaint(event_type: str, event_data: Mapping[str, Any]) -> str | None:

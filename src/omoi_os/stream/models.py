@@ -21,18 +21,31 @@ class Change(StrEnum):
     MESSAGE_STATUS = "message.status"
 
 
+#: Not a change: the newest row of those that were pruned, kept to tell from where on the outbox is whole.
+PRUNED = "pruned"
+
+#: A transaction that got its number early may write late. Its rows go behind all that it could see, so that what
+#: changed later is told later; readers have not passed that place, as the writer itself was open.
+_ORDER = "greatest(pg_current_xact_id()::text::bigint, (SELECT max(xid) FROM outbox))"
+
+
 class Outbox(Base):
     """One change, written in the transaction that makes it. Events are named, not repeated.
 
     Numbers are given before the commit, so a lower one may become visible later. Readers therefore go by
     (`xid`, `id`) and stop below the oldest transaction that is still open: nothing can appear behind them.
+    Two changes of one thing are ordered by its lock: the second writer sees the first one's row and goes behind it.
     """
 
     __tablename__ = "outbox"
     __table_args__ = (Index("ix_outbox_created_at", "created_at"),)
 
     xid: Mapped[int] = mapped_column(
-        BigInteger, primary_key=True, autoincrement=False, server_default=text("pg_current_xact_id()::text::bigint")
+        BigInteger,
+        primary_key=True,
+        autoincrement=False,
+        default=text(_ORDER),
+        server_default=text("pg_current_xact_id()::text::bigint"),
     )
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     change: Mapped[str]

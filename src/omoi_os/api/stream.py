@@ -1,0 +1,164 @@
+"""What changes, live: one WebSocket for everything, and one sandbox's events for `curl`."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncSession
+from starlette.datastructures import Headers
+from starlette.responses import StreamingResponse
+from starlette.websockets import WebSocket
+
+from omoi_os.accounts.models import User
+from omoi_os.api.auth import BearerToken
+from omoi_os.api.conversation import Conversation
+from omoi_os.api.deps import CurrentUser, known_user
+from omoi_os.api.errors import problem, problems
+from omoi_os.api.sockets import socket_of
+from omoi_os.db.base import Sessions
+from omoi_os.errors import BadToken, NotReady, OmoiError, RequestError
+from omoi_os.projects import service as projects
+from omoi_os.projects.repository import owner_seen_by
+from omoi_os.sandboxes.deps import VisibleSandbox, visible_sandbox
+from omoi_os.sandboxes.lifecycle import ENDED
+from omoi_os.stream.access import check_origin
+from omoi_os.stream.filters import Filter
+from omoi_os.stream.hub import Hub
+from omoi_os.stream.lines import event_line
+from omoi_os.stream.listener import Listener, Viewer
+from omoi_os.stream.reader import read_events
+from omoi_os.stream.requests import Wanted, parse_query
+
+#: A comment is sent this often when nothing happens, so that nothing in between gives the connection up.
+KEEPALIVE_SECONDS = 15.0
+_RETRY_SECONDS = 1.0
+
+router = APIRouter(tags=["stream"])
+
+
+@router.websocket("/ws/events")
+async def stream_changes(websocket: WebSocket) -> None:
+    """Everything that changes and that the caller may see; `docs/stream.md` describes the lines."""
+    async with AsyncExitStack() as stack:
+        try:
+            conversation, first = await _begin(websocket, stack)
+        except OmoiError as error:
+            await websocket.send_denial_response(problem(error.status, str(error), code=error.code))
+            return
+        except (SQLAlchemyError, OSError):
+            await websocket.send_denial_response(problem(503, "the database does not answer; try again in a moment"))
+            return
+        await websocket.accept()
+        await conversation.hold(websocket, first)
+
+
+async def _begin(websocket: WebSocket, stack: AsyncExitStack) -> tuple[Conversation, Wanted | None]:
+    """Everything that may be refused, before the connection is accepted."""
+    check_origin(websocket.headers)
+    first = parse_query(websocket.query_params)
+    token = _token(websocket.headers)
+    hub: Hub = websocket.app.state.hub
+    sessions: Sessions = websocket.app.state.sessions
+    socket = socket_of(websocket.scope)
+    if socket is None:
+        raise NotReady("this server cannot stream; start it with `omoi api`")
+    async with sessions() as session:
+        user, key = await known_user(session, token, now=datetime.now(UTC))
+        if first is not None:
+            await _check(session, first.where, user=user)
+    viewer = Viewer(key.id, user.id, owner_seen_by(user.id, user.role))
+    listener = Listener(socket, viewer, hub.position)
+    await stack.enter_async_context(hub.joined(listener))
+    if first is not None and first.since is None:
+        first = replace(first, since=hub.position)
+
+    async def check(where: Filter) -> None:
+        async with sessions() as session:
+            await _check(session, where, user=await session.get_one(User, user.id))
+
+    return Conversation(hub, listener, check), first
+
+
+def _token(headers: Headers) -> str:
+    """The token in the header. Browsers cannot set it; the cookie of a signed-in one belongs here."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise BadToken("send a token in the header: Authorization: Bearer …")
+    return token.strip()
+
+
+async def _check(session: AsyncSession, where: Filter, *, user: User) -> None:
+    """`NotFound` for a sandbox or project that is not there or not theirs."""
+    if where.sandbox_id is not None:
+        await visible_sandbox(where.sandbox_id, user, session)
+    if where.project_id is not None:
+        await projects.get_visible(session, where.project_id, user=user)
+
+
+def _same_origin(request: Request) -> None:
+    check_origin(request.headers)
+
+
+_EVENT_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Server-sent events: `id` is the event's number, `data` one line of JSON, as the list shows it.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"}
+
+
+@router.get(
+    "/sandboxes/{sandbox_id}/events/stream",
+    summary="Follow a sandbox's events",
+    tags=["sandboxes"],
+    response_class=Response,
+    responses=problems(401, 403, 404, 422, 503) | _EVENT_STREAM,
+    dependencies=[Depends(_same_origin)],
+)
+async def follow_events(
+    request: Request,
+    sandbox: VisibleSandbox,
+    _user: CurrentUser,
+    token: BearerToken,
+    since: Annotated[int | None, Query(ge=0, lt=2**63, description="Begin behind the event with this number.")] = None,
+    last_event_id: Annotated[int | None, Header(ge=0, lt=2**63, description="The same; it wins.")] = None,
+) -> StreamingResponse:
+    """Every event from the beginning or from `since` on, then each as it comes. Ends when the sandbox has ended."""
+    after = last_event_id if last_event_id is not None else since or 0
+    lines = _follow(request.app.state.hub, request.app.state.sessions, sandbox.id, token=token, after=after)
+    return StreamingResponse(lines, media_type="text/event-stream", headers=_HEADERS)
+
+
+async def _follow(hub: Hub, sessions: Sessions, sandbox_id: str, *, token: str, after: int) -> AsyncIterator[str]:
+    """No session is held while the client or the sandbox is waited for, and the right to look is checked each time."""
+    async with hub.watching(sandbox_id) as changed:
+        while not hub.closing:
+            changed.clear()
+            try:
+                async with sessions() as session:
+                    user, _ = await known_user(session, token, now=datetime.now(UTC))
+                    has_ended = (await visible_sandbox(sandbox_id, user, session)).status in ENDED
+                    rows = await read_events(session, sandbox_id, after=after)
+            except RequestError:
+                return
+            except (SQLAlchemyError, OSError):
+                await asyncio.sleep(_RETRY_SECONDS)
+                continue
+            for row in rows:
+                after = row.seq
+                yield f"id: {row.seq}\ndata: {event_line(row)}\n\n"
+            if rows:
+                continue
+            if has_ended:
+                return
+            try:
+                async with asyncio.timeout(KEEPALIVE_SECONDS):
+                    await changed.wait()
+            except TimeoutError:
+                yield ": still here\n\n"

@@ -1,0 +1,137 @@
+"""The bus on Redis: published after the commit, by a task that nobody waits for."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
+
+from omoi_os.bus.base import AfterCommit, Topic, Wakeup
+from omoi_os.bus.inbox import Inbox
+from omoi_os.bus.pending import Announcement, announce_at
+
+log = logging.getLogger(__name__)
+
+CHANNEL = "omoi"
+#: What is published when announcements were lost: everyone looks at everything.
+RESYNC = "*"
+RECONNECT_SECONDS = 0.5
+ANSWER_SECONDS = 5.0
+#: A process may die between its commit and its announcement, so listeners look at everything this often.
+SAFETY_SECONDS = 10.0
+#: Announcements that wait for Redis; beyond so many a resync says the same.
+MAX_WAITING = 10_000
+
+
+class RedisBus:
+    """Redis may vanish and return at any time: nobody fails or waits, and listeners begin anew with a `resync`."""
+
+    def __init__(self, url: str, *, safety_seconds: float = SAFETY_SECONDS) -> None:
+        self._client = Redis.from_url(
+            url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=ANSWER_SECONDS, socket_timeout=ANSWER_SECONDS
+        )
+        self._safety_seconds = safety_seconds
+        self._waiting: list[Announcement] = []
+        self._missed = False
+        self._publisher: asyncio.Task[None] | None = None
+
+    async def close(self) -> None:
+        """Publish what waits, if Redis takes it at once, and hang up."""
+        if self._publisher is not None:
+            await asyncio.wait({self._publisher}, timeout=1.0)
+            self._publisher.cancel()
+            await asyncio.gather(self._publisher, return_exceptions=True)
+        await self._client.aclose()
+
+    async def announce(self, session: AsyncSession, topic: Topic, key: str) -> None:
+        """Kept until the session commits; dropped when it rolls back."""
+        announce_at("after_commit", session, (topic, key), self._committed)
+
+    async def announce_on(self, connection: psycopg.AsyncConnection[Any], topic: Topic, key: str) -> AfterCommit:
+        """Published when the caller says that it has committed."""
+
+        async def publish() -> None:
+            self._send([(topic, key)])
+
+        return publish
+
+    def _committed(self, _session: Session, announced: Sequence[Announcement]) -> None:
+        self._send(announced)
+
+    def _send(self, announced: Sequence[Announcement]) -> None:
+        if len(self._waiting) + len(announced) <= MAX_WAITING:
+            self._waiting += announced
+        else:
+            self._missed = True
+        if self._publisher is None or self._publisher.done():
+            self._publisher = asyncio.create_task(self._publish())
+
+    async def _publish(self) -> None:
+        """Publish until nothing waits. What Redis does not take is replaced by a resync when it is back."""
+        while self._waiting or self._missed:
+            batch, self._waiting = self._waiting, []
+            payloads = [f"{topic}:{key}" for topic, key in dict.fromkeys(batch)] + [RESYNC] * self._missed
+            try:
+                async with self._client.pipeline(transaction=False) as pipeline:
+                    for payload in payloads:
+                        pipeline.publish(CHANNEL, payload)
+                    await pipeline.execute()
+                self._missed = False
+            except (RedisError, OSError) as error:
+                if not self._missed:
+                    log.warning("bus: Redis takes no announcements, trying again: %s", error)
+                self._missed = True
+                await asyncio.sleep(RECONNECT_SECONDS)
+
+    @asynccontextmanager
+    async def listen(self, *topics: Topic) -> AsyncIterator[AsyncIterator[Wakeup]]:
+        """Wake-ups of these topics; each connection begins with a `resync`, and without one there is one, too."""
+        inbox = Inbox(topics)
+        tried = asyncio.Event()
+        task = asyncio.create_task(self._receive(inbox, tried))
+        try:
+            await tried.wait()
+            yield inbox.wakeups()
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _receive(self, inbox: Inbox, tried: asyncio.Event) -> None:
+        while True:
+            try:
+                await self._receive_once(inbox, tried)
+            except (RedisError, OSError) as error:
+                log.warning("bus: connection to Redis lost, trying again: %s", error)
+            inbox.resync()
+            tried.set()
+            await asyncio.sleep(RECONNECT_SECONDS)
+
+    async def _receive_once(self, inbox: Inbox, tried: asyncio.Event) -> None:
+        """Receive on one connection until it is lost."""
+        async with self._client.pubsub() as pubsub:
+            await pubsub.subscribe(CHANNEL)
+            looked = time.monotonic()
+            while True:
+                rest = self._safety_seconds - (time.monotonic() - looked)
+                message = await pubsub.get_message(timeout=max(0.0, rest))
+                payload = message["data"].decode(errors="replace") if message and message["type"] == "message" else ""
+                if message is None or message["type"] == "subscribe" or payload == RESYNC:
+                    if message is None:
+                        await pubsub.ping()
+                    inbox.resync()
+                    tried.set()
+                    looked = time.monotonic()
+                elif payload:
+                    topic, _, key = payload.partition(":")
+                    inbox.put(topic, key)

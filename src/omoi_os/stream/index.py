@@ -1,0 +1,39 @@
+"""Who has to be asked about an item: found by its sandbox and its project, not by asking everyone."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from omoi_os.stream.listener import Subscription
+from omoi_os.stream.reader import Item
+
+
+class Index:
+    """Live subscriptions, each under the narrowest thing that it names."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[Any, dict[Subscription, None]] = {}
+
+    def add(self, subscription: Subscription) -> None:
+        """Ask it from now on."""
+        self._by_key.setdefault(_key(subscription), {})[subscription] = None
+
+    def discard(self, subscription: Subscription) -> None:
+        """Ask it no more."""
+        key = _key(subscription)
+        under = self._by_key.get(key, {})
+        under.pop(subscription, None)
+        if not under:
+            self._by_key.pop(key, None)
+
+    def candidates(self, item: Item) -> Iterator[Subscription]:
+        """Those that may want an item. They may leave meanwhile."""
+        if item.sandbox_id in self._by_key and item.sandbox_id is not None:
+            yield from list(self._by_key[item.sandbox_id])
+        for key in (item.project_id, None):
+            if key in self._by_key:
+                yield from list(self._by_key[key])
+
+
+def _key(subscription: Subscription) -> Any:
+    where = subscription.where
+    return where.sandbox_id or where.project_id
