@@ -51,6 +51,9 @@ class SandboxSpec:
     door: Path | None = None
     #: A bare repository of this machine, bound in read-only at `protocol.paths.MIRROR`, for quick clones.
     mirror: Path | None = None
+    #: A prepared checkout on this machine, see `providers.checkouts`: what the workspace begins with, never changed
+    #: by what is done there. A provider without `has_checkouts` leaves the workspace empty, and any other may.
+    checkout: Path | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -145,6 +148,15 @@ class SandboxProvider(Protocol):
 
     async def destroy(self, ref: SandboxRef) -> None:
         """End it and remove every trace. Destroying what is already gone succeeds."""
+
+
+@runtime_checkable
+class Layered(Protocol):
+    """What a provider that can lay a workspace over `spec.checkout` is as well."""
+
+    @property
+    def has_checkouts(self) -> bool:
+        """Whether it can on this machine."""
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ import sys
 import time
 
 from omoi_os.protocol import paths
-from omoi_os.providers.local import kernel
+from omoi_os.providers.local import kernel, overlay
 
 #: The folder below a sandbox's own that holds the home and the workspace, or that the image is mounted on.
 FILES = "files"
@@ -31,6 +31,9 @@ BYTES_PER_FILE = 16 * 1024
 LOOK_SECONDS = 2.0
 FULL_LOOKS = 3
 
+#: A uid that nothing runs with.
+_NOBODY = 65534
+
 #: An image with no more room than this is full.
 _SCRAPS_BYTES = 2 * 1024 * 1024
 
@@ -49,8 +52,10 @@ def reserve_of(limit: int) -> int:
 class Image:
     """A file system in a file, mounted where only the sandbox and its bwrap see it: it goes when they go."""
 
-    def __init__(self, uid: int) -> None:
+    def __init__(self, uid: int, *, tree: str | None = None) -> None:
         self.uid = uid
+        #: The files over which the workspace is laid.
+        self._tree = tree
         self.deadline = 0.0
         self._looks = 0
         self._fd = -1
@@ -59,8 +64,9 @@ class Image:
         """Mount it, in the process that becomes bwrap."""
         kernel.unshare(kernel.CLONE_NEWNS)
         kernel.mount("none", "/", "none", flags=kernel.MS_REC | kernel.MS_SLAVE)
-        reserve = f",resuid={self.uid}" if ended else ""
-        options = f"nobarrier,noinit_itable,errors=remount-ro{reserve}"
+        # An overlay writes as root, who owns the reserve by default; it is for neither until the sandbox has ended.
+        reserve = f"resgid={self.uid}" if ended else f"resuid={_NOBODY}"
+        options = f"nobarrier,noinit_itable,errors=remount-ro,{reserve}"
         flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOATIME
         name, device = _attach_loop(IMAGE)
         kernel.mount(name, FILES, "ext4", flags=flags, options=options)
@@ -70,6 +76,7 @@ class Image:
                 os.mkdir(f"{FILES}/{name}")  # noqa: PTH102
                 os.chmod(f"{FILES}/{name}", mode)
                 os.chown(f"{FILES}/{name}", self.uid, self.uid)
+        overlay.lay(f"{FILES}/workspace", tree=self._tree, uid=self.uid, anew=not ended)
 
     def held(self, init: int, *, poll: select.poll) -> None:
         """The sandbox with that first process is up."""

@@ -23,7 +23,7 @@ class Hold:
         self.uid = int(launch["uid"][0]) if launch["uid"] else None
         self.disk: disk.Image | disk.Watched = disk.Watched(int(launch["limits"][3]))
         if launch["image"] and self.uid is not None:
-            self.disk = disk.Image(self.uid)
+            self.disk = disk.Image(self.uid, tree=next(iter(launch["checkout"]), None))
         #: Our children by pid, each with a pidfd: bwrap, the first process, commands.
         self.children: dict[int, int] = {}
         #: The pid of the sandbox's init, 0 while nothing is held, and its pidfd.

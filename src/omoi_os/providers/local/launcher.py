@@ -13,6 +13,7 @@ from pathlib import Path
 
 import omoi_os
 from omoi_os.errors import ProviderError, ProviderUnavailable
+from omoi_os.providers import checkouts
 from omoi_os.providers.base import SandboxSpec
 from omoi_os.providers.local import documents, profile, seccomp
 from omoi_os.providers.local.machine import Machine
@@ -43,6 +44,7 @@ def describe(spec: SandboxSpec, folder: Path, *, machine: Machine, uid: int | No
             "groups": list(groups.values()),
             "limits": [str(limit) for limit in limits],
             "image": ["yes"] if image else [],
+            "checkout": [str(checkouts.tree_of(spec.checkout))] if spec.checkout else [],
             "lifetime": [str(spec.lifetime.total_seconds())],
             "uid": [] if uid is None else [str(uid)],
             "argv": list(spec.argv),

@@ -1,13 +1,14 @@
 """Making a sandbox, making its supervisor anew, and removing every trace of it. All of it blocks."""
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from omoi_os.errors import ProviderError, SandboxGone
 from omoi_os.protocol import paths
+from omoi_os.providers import checkouts
 from omoi_os.providers.base import Resources, SandboxSpec
 from omoi_os.providers.local import cgroups, control, disk, folder, kernel, launcher, processes, profile, template
 from omoi_os.providers.local.launcher import Launcher
@@ -43,6 +44,8 @@ def make(place: Path, spec: SandboxSpec, *, machine: Machine, starter: Launcher)
         raise ProviderError(f"Sandbox {spec.id} exists already.") from None
     try:
         with folder.locked(place) as lock:
+            if not (spec.checkout and machine.has_images and checkouts.use(spec.checkout, place)):
+                spec = replace(spec, checkout=None)
             uid = _furnish(place, spec, image=machine.has_images)
             document = launcher.describe(spec, place, machine=machine, uid=uid, image=machine.has_images)
             starter.start(place, document, lock=lock)
@@ -79,7 +82,10 @@ def remove(place: Path, *, machine: Machine) -> None:
             _end_process(place, state.get("init"), patience=0)
             if not cgroups.remove(machine.groups_for(place)):
                 raise ProviderError(f"The control groups of sandbox {place.name} could not be removed.")
+            spec = folder.read_json(place, "spec.json") or {}
             folder.remove(place)
+            if spec.get("checkout"):
+                checkouts.leave(Path(spec["checkout"]), place)
     except SandboxGone:
         return
 
@@ -117,14 +123,16 @@ def _facts_of(spec: SandboxSpec) -> dict[str, Any]:
         "resources": asdict(spec.resources),
         "door": str(spec.door) if spec.door else None,
         "mirror": str(spec.mirror) if spec.mirror else None,
+        "checkout": str(spec.checkout) if spec.checkout else None,
     }
 
 
 def _spec_of(facts: dict[str, Any]) -> SandboxSpec:
     """The sandbox as it was made, but with nothing to run and without its environment."""
-    binds = {what: Path(facts[what]) for what in ("door", "mirror") if facts[what]}
+    names = ("door", "mirror", "checkout")
+    binds = {what: Path(facts[what]) for what in names if facts.get(what)}
     # Who made them may have taken them away since.
-    door, mirror = (path if path and path.is_dir() else None for path in map(binds.get, ("door", "mirror")))
+    door, mirror, checkout = (path if path and path.is_dir() else None for path in map(binds.get, names))
     return SandboxSpec(
         id=facts["id"],
         owner=facts["owner"],
@@ -134,6 +142,7 @@ def _spec_of(facts: dict[str, Any]) -> SandboxSpec:
         lifetime=timedelta(0),
         door=door,
         mirror=mirror,
+        checkout=checkout,
     )
 
 

@@ -35,6 +35,8 @@ class LocalProvider:
         self.site = site
         self.runtime = Runtime(sys.executable, str(Path(omoi_os.__file__).parent.parent))
         self.limits_warning = self._machine.limits_warning
+        # Elsewhere an overlay cannot rename a folder of the checkout.
+        self.has_checkouts = self._machine.has_images
 
     def check(self) -> None:
         """Raise `SetupError`, with the remedy, if this machine cannot make sandboxes; else be ready to make one."""
