@@ -114,6 +114,8 @@ class Settings(BaseModel):
     """How many sandboxes are kept ready for the next tasks; each waits with the agent's SDK loaded."""
     prepared_checkouts: bool = _setting(True, env="OMOI_PREPARED_CHECKOUTS", yaml="sandbox.prepared_checkouts")
     """Whether a clone takes its objects from a mirror on this machine where there is one."""
+    overlay_checkouts: bool = _setting(True, env="OMOI_OVERLAY_CHECKOUTS", yaml="sandbox.overlay_checkouts")
+    """Whether the workspace is laid over a prepared checkout where the provider can and there is a mirror."""
     daytona_api_key: str | None = _setting(None, env="DAYTONA_API_KEY", yaml="daytona.api_key", repr=False)
     """The key of the provider `daytona`."""
     daytona_api_url: str = _setting("https://app.daytona.io/api", env="DAYTONA_API_URL", yaml="daytona.api_url")

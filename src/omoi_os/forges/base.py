@@ -37,3 +37,10 @@ class Forge(Protocol):
 
     def mirror(self, repository: Repository) -> Path | None:
         """A bare repository on this machine with the same objects, from which a clone may take them; or None."""
+
+    def checkout(self, repository: Repository) -> Path | None:
+        """A prepared checkout of the default branch for workspaces to begin with, see `providers.checkouts`; or None.
+        Its objects are those of the mirror."""
+
+    async def prepare_checkout(self, repository: Repository) -> None:
+        """Have such a checkout of what the default branch is now, if it is worth it; remove older ones not in use."""

@@ -45,6 +45,7 @@ async def run(
     git_dir: Path | None = None,
     stdin: bytes = b"",
     global_config: str = "/dev/null",
+    variables: Mapping[str, str] | None = None,
     timeout: float = 60,
 ) -> str:
     """What git prints. A failure is a `ForgeError` with git's last line."""
@@ -57,7 +58,7 @@ async def run(
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=environment(global_config=global_config),
+            env={**environment(global_config=global_config), **(variables or {})},
             cwd="/",
             start_new_session=True,
         )

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from omoi_os.errors import ForgeError
-from omoi_os.forges import git
+from omoi_os.forges import checkouts, git
 from omoi_os.forges.base import Repository
 
 #: The largest pack that one push may bring.
@@ -40,9 +40,21 @@ class LocalForge:
         path = self.path(repository)
         return path if path.is_dir() else None
 
+    def checkout(self, repository: Repository) -> Path | None:
+        """The newest that is ready."""
+        return checkouts.newest(self._checkouts(repository))
+
+    async def prepare_checkout(self, repository: Repository) -> None:
+        """Beside the repository."""
+        commit = await self._default_head(repository)
+        await checkouts.prepare(self._checkouts(repository), mirror=self.path(repository), commit=commit)
+
     def path(self, repository: Repository) -> Path:
         """The bare repository's folder, whether or not it is there."""
         return self.root / f"{repository.project_id}.git"
+
+    def _checkouts(self, repository: Repository) -> Path:
+        return self.root / f"{repository.project_id}.checkouts"
 
     async def ensure_repository(self, repository: Repository) -> None:
         """Made aside and renamed, so that a kill half-way leaves nothing that looks like a repository."""

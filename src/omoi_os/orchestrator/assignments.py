@@ -13,7 +13,7 @@ from omoi_os.orchestrator.doors import make_door
 from omoi_os.projects.models import Project
 from omoi_os.protocol.assignment import INLINE_DESCRIPTION_BYTES, Assignment, ExecutionMode
 from omoi_os.protocol.paths import DOOR_PORT, HOME
-from omoi_os.providers.base import Resources, SandboxProvider, SandboxSpec
+from omoi_os.providers.base import Layered, Resources, SandboxProvider, SandboxSpec
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket
@@ -56,7 +56,8 @@ def work_spec(settings: Settings, work: Work, *, owner: str) -> SandboxSpec:
         argv=worker_argv(runtime.python, runtime.source),
         env=work_environment(settings, work),
     )
-    return replace(spec, mirror=_mirror(settings, work), labels=_labels(work))
+    mirror = _mirror(settings, work)
+    return replace(spec, mirror=mirror, checkout=_checkout(settings, work, mirror), labels=_labels(work))
 
 
 def verify_spec(settings: Settings, work: Work, *, owner: str) -> SandboxSpec:
@@ -114,6 +115,19 @@ def _mirror(settings: Settings, work: Work) -> Path | None:
     if not settings.prepared_checkouts or not work.provider.has_door:
         return None
     return make_forge(work.project.forge, settings).mirror(repository_of(work.project))
+
+
+def takes_checkouts(settings: Settings, provider: SandboxProvider) -> bool:
+    """Whether its workspaces can be laid over a prepared checkout, and are to be."""
+    wanted = settings.prepared_checkouts and settings.overlay_checkouts
+    return wanted and isinstance(provider, Layered) and provider.has_checkouts
+
+
+def _checkout(settings: Settings, work: Work, mirror: Path | None) -> Path | None:
+    """What the workspace begins with; its objects are the mirror's."""
+    if mirror is None or not takes_checkouts(settings, work.provider):
+        return None
+    return make_forge(work.project.forge, settings).checkout(repository_of(work.project))
 
 
 def _gateway_url(settings: Settings, provider: SandboxProvider) -> str:

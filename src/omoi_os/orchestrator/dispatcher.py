@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.errors import ForgeError, ProviderError, ProviderUnavailable
 from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.registry import make_forge
-from omoi_os.orchestrator import pool
+from omoi_os.orchestrator import checkouts, pool
 from omoi_os.orchestrator.assignments import Work, budget_of, work_environment, work_spec
 from omoi_os.orchestrator.context import Context
 from omoi_os.providers.base import SandboxRef
@@ -122,6 +122,7 @@ async def spawn(context: Context, work: Work) -> None:
         await _not_made(context, work, reason=str(error))
         return
     await record_started(context, work.sandbox.id, ref)
+    checkouts.prepare(context, work)
 
 
 async def _make(context: Context, work: Work) -> SandboxRef:

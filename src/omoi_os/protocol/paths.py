@@ -22,5 +22,8 @@ DOOR_PORT = 8901
 #: Where a mirror of the project's repository is bound in read-only, if there is one.
 MIRROR = "/run/mirror.git"
 
+#: A file in the repository of a workspace that was there before its worker: the commit whose files are checked out.
+PREPARED = ".git/omoi-prepared"
+
 #: The worker's process id, for whoever asks it to stop.
 PID_FILE = f"{HOME}/.omoi/worker.pid"

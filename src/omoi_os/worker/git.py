@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from omoi_os.protocol.assignment import Assignment
+from omoi_os.worker import prepared
 from omoi_os.worker.places import Places
 from omoi_os.worker.processes import kill_tree
 
@@ -22,8 +23,7 @@ AUTHOR_NAME = "OmoiOS agent"
 AUTHOR_EMAIL = "agent@omoi.local"
 CLONE_SECONDS = 900.0
 COMMAND_SECONDS = 120.0
-CLONE_TRIES = 5
-PUSH_TRIES = 8
+CLONE_TRIES, PUSH_TRIES = 5, 8
 LONGEST_WAIT_SECONDS = 10.0
 MAX_FILES_LISTED = 500
 
@@ -172,8 +172,10 @@ class Repository:
             await asyncio.gather(looking, return_exceptions=True)
 
     async def _clone(self) -> None:
+        # A prepared checkout and a mirror only make it quicker; whatever is wrong with them must not stop the task.
+        with contextlib.suppress(GitError, OSError):
+            return await prepared.switch(self, author=AUTHOR_NAME, email=AUTHOR_EMAIL)
         if self.places.mirror.is_dir():
-            # The mirror only makes it quicker; whatever is wrong with it must not stop the task.
             with contextlib.suppress(GitError):
                 return await self._clone_with(f"--reference-if-able={self.places.mirror}")
         return await self._clone_with()

@@ -50,6 +50,11 @@ class Places:
         return self.private / "base"
 
     @property
+    def prepared_file(self) -> Path:
+        """In a workspace that began with a prepared checkout, until its worker begins to fetch."""
+        return self.workspace / paths.PREPARED
+
+    @property
     def ready_file(self) -> Path:
         """Written by a waiting worker once the agent's SDK is loaded."""
         return self.private / handover.READY
