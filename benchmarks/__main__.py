@@ -3,10 +3,10 @@
 import argparse
 import asyncio
 
-from benchmarks import ingest, messages, spawn, stream
+from benchmarks import checkouts, ingest, messages, spawn, stream
 from benchmarks.figures import HEADER, machine
 
-PARTS = ("spawn", "ingest", "stream", "messages")
+PARTS = ("spawn", "ingest", "stream", "messages", "checkouts")
 
 
 def main() -> None:
@@ -31,6 +31,8 @@ def main() -> None:
         print(figure.line())
     if started:
         spawn.print_rest(started)
+    if "checkouts" in parts:
+        checkouts.report(checkouts.SIZES, chosen.rounds)
 
 
 if __name__ == "__main__":

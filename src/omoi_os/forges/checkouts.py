@@ -14,7 +14,7 @@ from omoi_os.protocol import paths
 from omoi_os.providers import checkouts
 
 #: With fewer files a clone is as quick. With more, or larger ones in all, the disk of this machine is not used up.
-MIN_FILES = 300
+MIN_FILES = 500
 MAX_FILES = 500_000
 MAX_BYTES = 2 << 30
 
