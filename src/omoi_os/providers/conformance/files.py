@@ -4,6 +4,7 @@ import asyncio
 
 from omoi_os.errors import ProviderError
 from omoi_os.protocol import paths
+from omoi_os.providers import checkouts
 from omoi_os.providers.base import SandboxRef
 from omoi_os.providers.conformance import host
 from omoi_os.providers.conformance.bench import Bench, Failed, expect
@@ -28,6 +29,24 @@ async def binary_files_come_back_unchanged(bench: Bench) -> None:
 async def big_files_come_back_unchanged(bench: Bench) -> None:
     """Eight megabytes go in and come out."""
     await _round_trip(bench, await bench.shared(), f"{paths.WORKSPACE}/big", bytes(range(256)) * 32768)
+
+
+@_check(Guarantee.FILES)
+async def a_workspace_begins_with_its_checkout_or_empty_and_never_changes_it(bench: Bench) -> None:
+    """Files of a prepared checkout are all there and may be written, or none is; as prepared they stay."""
+    with host.folder() as folder:
+        checkouts.make_folder(folder / "one")
+        for name in ("kept", "removed"):
+            (checkouts.tree_of(folder / "one") / name).write_text("prepared\n")
+        ref = await bench.make(checkout=folder / "one")
+        listed = (await bench.sh(ref, "ls -A", cwd=paths.WORKSPACE)).stdout.split()
+        expect(listed in ([], [b"kept", b"removed"]), f"the workspace begins with {listed}")
+        change = "echo new >> kept && rm -f removed && echo new > added && ls -A"
+        changed = await bench.sh(ref, change, cwd=paths.WORKSPACE)
+        expect(changed.stdout == b"added\nkept\n", f"it cannot be worked in: {changed}")
+        found = {path.name: path.read_text() for path in checkouts.tree_of(folder / "one").iterdir()}
+        expect(found == {"kept": "prepared\n", "removed": "prepared\n"}, f"the checkout was changed: {found}")
+        await bench.provider.destroy(ref)
 
 
 @_check(Guarantee.FILES)
