@@ -46,7 +46,7 @@ class LocalForge:
 
     async def prepare_checkout(self, repository: Repository) -> None:
         """Beside the repository."""
-        commit = await self._default_head(repository)
+        commit = _required(await self.branch_head(repository, repository.default_branch), repository)
         await checkouts.prepare(self._checkouts(repository), mirror=self.path(repository), commit=commit)
 
     def path(self, repository: Repository) -> Path:
