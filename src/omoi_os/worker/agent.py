@@ -10,20 +10,26 @@ import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio.lowlevel
 
-from omoi_os.protocol.events import Event
+from omoi_os.protocol.events import Event, EventType
+from omoi_os.worker.changes import Changes
 from omoi_os.worker.deferred import absent
 from omoi_os.worker.sdk import (
     ClaudeAgentOptions,
     ClaudeSDKClient,
     CLIConnectionError,
+    HookEvent,
+    HookMatcher,
     ProcessError,
     ResultMessage,
+    UserMessage,
 )
-from omoi_os.worker.translate import Conversation, translate
+from omoi_os.worker.translate import Conversation, translate, unseen
+from omoi_os.worker.watch import Watch
 
 TOOLS = ["Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "Skill"]
 
@@ -31,7 +37,7 @@ TOOLS = ["Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "Skill"]
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
 
-def options(start: Mapping[str, Any]) -> ClaudeAgentOptions:
+def options(start: Mapping[str, Any], *, hooks: dict[HookEvent, list[HookMatcher]]) -> ClaudeAgentOptions:
     """The SDK's options. Settings, hooks and servers that the repository brings are never loaded."""
     return ClaudeAgentOptions(
         tools=TOOLS,
@@ -47,6 +53,7 @@ def options(start: Mapping[str, Any]) -> ClaudeAgentOptions:
         max_turns=start["max_turns"],
         max_budget_usd=start["max_budget_usd"],
         max_buffer_size=MAX_MESSAGE_BYTES,
+        hooks=hooks,
         stderr=lambda line: print(line, file=sys.stderr, flush=True),  # noqa: T201
     )
 
@@ -89,7 +96,12 @@ async def connected(chosen: ClaudeAgentOptions) -> AsyncIterator[ClaudeSDKClient
 async def work(channel: Channel, start: Mapping[str, Any]) -> None:
     """One conversation, from the prompt to its result."""
     conversation = Conversation(workspace=start["workspace"])
-    async with connected(options(start)) as client:
+    changes = Changes(Path(start["workspace"]), Path(start["tree"]))
+    watch = Watch(changes, conversation)
+    beginning = asyncio.create_task(changes.begin())
+    async with connected(options(start, hooks=watch.hooks())) as client:
+        if (error := (await beginning).error) is not None:
+            await channel.send_event(Event(EventType.AGENT_ERROR, unseen(error)))
         await client.query(start["prompt"])
         orders = asyncio.create_task(_obey(channel, client))
         try:
@@ -97,6 +109,8 @@ async def work(channel: Channel, start: Mapping[str, Any]) -> None:
                 if isinstance(message, ResultMessage):
                     await channel.send(_result(message, conversation))
                     return
+                if isinstance(message, UserMessage):
+                    await watch.settle(message)
                 for event in translate(message, conversation, now=time.monotonic()):
                     await channel.send_event(event)
         finally:

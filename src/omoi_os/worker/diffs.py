@@ -43,14 +43,14 @@ def diff_patch(path: str, patch: Sequence[dict[str, Any]]) -> Diff:
 def _finish(path: str, body: list[str], *, created: bool, deleted: bool) -> Diff:
     if not body:
         return Diff("", 0, 0)
-    old = "/dev/null" if created else _quoted(f"a/{path}")
-    new = "/dev/null" if deleted else _quoted(f"b/{path}")
+    old = "/dev/null" if created else quoted(f"a/{path}")
+    new = "/dev/null" if deleted else quoted(f"b/{path}")
     changes = [line[0] for line in body if not line.startswith("@@")]
     text = f"--- {old}\n+++ {new}\n" + "".join(body)
     return Diff(text, lines_added=changes.count("+"), lines_removed=changes.count("-"))
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """A name with control characters, quotes or backslashes is quoted as git does it."""
     if any(character in '"\\' or ord(character) < 32 for character in name):
         return json.dumps(name, ensure_ascii=False)

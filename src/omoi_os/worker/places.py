@@ -80,6 +80,11 @@ class Places:
         return self.private / "blobs"
 
     @property
+    def tree(self) -> Path:
+        """The repository with which the workspace's changes are found."""
+        return self.private / "tree"
+
+    @property
     def agent_config(self) -> Path:
         """The folder in which the agent's CLI keeps its sessions."""
         return self.home / ".claude"

@@ -125,6 +125,7 @@ class Run:
             "prompt": prompt(self._assignment),
             "guidance": guidance(self._assignment),
             "workspace": str(self._places.workspace),
+            "tree": str(self._places.tree),
             "plugins": skills.collect(self._places),
             "model": self._assignment.model,
             "max_turns": self._assignment.max_turns,

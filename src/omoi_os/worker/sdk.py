@@ -8,6 +8,8 @@ with deferred():
         ClaudeAgentOptions,
         ClaudeSDKClient,
         CLIConnectionError,
+        HookContext,
+        HookMatcher,
         Message,
         ProcessError,
         RateLimitEvent,
@@ -19,16 +21,21 @@ with deferred():
         ToolUseBlock,
         UserMessage,
     )
+    from claude_agent_sdk.types import HookEvent, SyncHookJSONOutput
 
 __all__ = [
     "AssistantMessage",
     "CLIConnectionError",
     "ClaudeAgentOptions",
     "ClaudeSDKClient",
+    "HookContext",
+    "HookEvent",
+    "HookMatcher",
     "Message",
     "ProcessError",
     "RateLimitEvent",
     "ResultMessage",
+    "SyncHookJSONOutput",
     "SystemMessage",
     "TextBlock",
     "ThinkingBlock",

@@ -7,8 +7,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from omoi_os.protocol.events import Event, EventType
-from omoi_os.worker.bounds import PREVIEW_BYTES, cut_text
+from omoi_os.worker.bounds import cut_text
+from omoi_os.worker.changes import Compared
 from omoi_os.worker.diffs import Diff, diff_patch, diff_texts
+from omoi_os.worker.patches import file_edit
 from omoi_os.worker.sdk import (
     AssistantMessage,
     Message,
@@ -24,6 +26,9 @@ from omoi_os.worker.sdk import (
 #: The sub-agent tool has one name on the wire and another in the list of tools.
 SUBAGENT_TOOLS = ("Agent", "Task")
 
+#: Tools that tell which file they edited, and how.
+EDITORS = ("Write", "Edit")
+
 #: What is worth keeping of the CLI's first message.
 _INIT_FIELDS = ("session_id", "cwd", "model", "permissionMode", "tools", "agents", "skills", "claude_code_version")
 
@@ -38,6 +43,10 @@ class Conversation:
     last_message_id: str | None = None
     #: Tools that run now: their name, and when they were started, in seconds.
     tools: dict[str, tuple[str, float]] = field(default_factory=dict)
+    #: What calls changed in the workspace, by their ids.
+    compared: dict[str, Compared] = field(default_factory=dict)
+    #: Calls whose own word about the file that they edit is not needed: the comparison tells of it.
+    covered: set[str] = field(default_factory=set)
 
 
 def translate(message: Message, conversation: Conversation, *, now: float) -> list[Event]:
@@ -133,32 +142,43 @@ def _tool_result(
         # The output stands in the event before; here is what the model was told, in short.
         Event(EventType.AGENT_USER_TOOL_RESULT, {**named, "content": cut_text(output, 512), "size": len(output)}),
     ]
-    if not failed and tool in ("Write", "Edit") and isinstance(structured, dict):
-        events += _file_edited(structured, conversation.workspace, tool_use_id=block.tool_use_id)
+    compared = conversation.compared.pop(block.tool_use_id, Compared())
+    told: list[dict[str, Any]] = []
+    if not failed and tool in EDITORS and block.tool_use_id not in conversation.covered:
+        told = _told_edit(structured, conversation.workspace)
+    conversation.covered.discard(block.tool_use_id)
+    events += _edits(compared, told, about={"tool": tool, "tool_use_id": block.tool_use_id, **parent})
     if tool in SUBAGENT_TOOLS:
         about = {"tool_use_id": block.tool_use_id, "is_error": failed, "output": output, **took}
         events.append(Event(EventType.AGENT_SUBAGENT_COMPLETED, about))
     return events
 
 
-def _file_edited(structured: dict[str, Any], workspace: str, *, tool_use_id: str) -> list[Event]:
-    path = structured.get("filePath")
+def _edits(compared: Compared, told: list[dict[str, Any]], *, about: dict[str, str]) -> list[Event]:
+    events = [Event(EventType.AGENT_FILE_EDITED, {**edit, **about}) for edit in (*compared.edits, *told)]
+    if compared.untold:
+        more = {"subtype": "more_files_changed", "files": compared.untold}
+        events.append(Event(EventType.AGENT_SYSTEM_MESSAGE, {**more, **about}))
+    if compared.error is not None:
+        events.append(Event(EventType.AGENT_ERROR, unseen(compared.error)))
+    return events
+
+
+def unseen(error: str) -> dict[str, Any]:
+    """The data of the error that file changes may be missing."""
+    return {"error": error, "error_type": "tool", "hint": "File changes may be missing from the events."}
+
+
+def _told_edit(structured: Any, workspace: str) -> list[dict[str, Any]]:
+    """The edit as the tool itself tells of it, for files that no comparison sees."""
+    path = structured.get("filePath") if isinstance(structured, dict) else None
     if not isinstance(path, str):
         return []
     name = _relative(path, workspace)
     created = structured.get("type") == "create"
     diff = _diff(name, structured, created=created)
-    data = {
-        "file_path": name,
-        "change_type": "created" if created else "modified",
-        "lines_added": diff.lines_added,
-        "lines_removed": diff.lines_removed,
-        "diff_preview": cut_text(diff.text, PREVIEW_BYTES),
-        "full_diff": diff.text,
-        "diff_size": len(diff.text.encode("utf-8", "replace")),
-        "tool_use_id": tool_use_id,
-    }
-    return [Event(EventType.AGENT_FILE_EDITED, data)]
+    edit = file_edit(name, "created" if created else "modified", diff=diff.text, binary=False)
+    return [{**edit, "lines_added": diff.lines_added, "lines_removed": diff.lines_removed}]
 
 
 def _diff(name: str, structured: dict[str, Any], *, created: bool) -> Diff:

@@ -1,0 +1,222 @@
+"""The tree: what the workspace holds at one moment, as a git tree in a repository of our own beside it.
+
+Nothing of the agent's repository is written, and nothing of its settings is read: no hook, filter or driver of it runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from omoi_os.worker.processes import kill_tree
+
+#: Larger files, and what comes on top of these at one moment or in all, are known by their size and time alone.
+MAX_FILE_BYTES = 8 * 1024 * 1024
+MAX_TAKEN_BYTES = 32 * 1024 * 1024
+MAX_TAKEN_FILES = 2000
+MAX_KEPT_BYTES = 1024 * 1024 * 1024
+
+#: A list of names of this size has no end.
+MAX_LISTED_BYTES = 64 * 1024 * 1024
+COMMAND_SECONDS = 10.0
+
+#: The tree of a folder that holds nothing.
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+_SETTINGS = {
+    "core.quotePath": "false",
+    "core.compression": "1",
+    "core.fsync": "none",
+    "core.untrackedCache": "false",
+    "diff.renameLimit": "200",
+    "gc.auto": "0",
+}
+
+
+class TreeError(Exception):
+    """The workspace could not be read; the message ends with what git said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A file that is not in the tree as it is now: how it is told from another state of it."""
+
+    size: int
+    changed_ns: int
+    inode: int
+    #: Whether the tree holds an older state of it.
+    in_tree: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The workspace at one moment, without what git ignores."""
+
+    tree: str
+    #: Files that were too large, or more than can be looked at, by name.
+    left_out: dict[str, Left] = field(default_factory=dict)
+
+
+class Tree:
+    """Reads one workspace. Every method raises `TreeError` or `OSError`."""
+
+    def __init__(self, workspace: Path, folder: Path) -> None:
+        """`folder` is where our repository lies; it is made when it is first needed, and may be used again."""
+        self._workspace = workspace
+        self._folder = folder
+        self._kept = 0
+        self._tree: str | None = None
+
+    async def open(self) -> None:
+        """Make the repository, knowing what is checked out: files that have not changed are not read."""
+        # A command that was killed leaves it behind; nobody else uses this repository.
+        (self._folder / "index.lock").unlink(missing_ok=True)
+        if (self._folder / "HEAD").exists():
+            return
+        shutil.rmtree(self._folder, ignore_errors=True)
+        await self._git("init", "--quiet", "--template=")
+        theirs = self._workspace / ".git"
+        (self._folder / "objects" / "info").mkdir(exist_ok=True)
+        (self._folder / "objects" / "info" / "alternates").write_text(f"{theirs / 'objects'}\n")
+        with contextlib.suppress(OSError):
+            shutil.copyfile(theirs / "index", self._folder / "index")
+        try:
+            self._tree = await self._git_text("write-tree")
+        except TreeError:
+            (self._folder / "index").unlink(missing_ok=True)
+
+    def forget(self) -> None:
+        """Remove the repository; the next `open` makes another."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._tree = None
+
+    async def snapshot(self) -> Snapshot:
+        """The workspace as it is now."""
+        listed = await self._git("ls-files", "-z", "-t", "--modified", "--others", "--exclude-standard")
+        # A name that ends with a slash is a repository inside this one.
+        marked = [os.fsdecode(name) for name in listed.split(b"\0") if name and not name.endswith(b"/")]
+        taken, replaced, left_out = self._sort({name[2:]: name[0] != "?" for name in marked})
+        if replaced:
+            await self._git("update-index", "--force-remove", "-z", "--stdin", stdin=_joined(replaced))
+        if taken:
+            await self._git("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=_joined(taken))
+        if taken or replaced or self._tree is None:
+            self._tree = await self._git_text("write-tree")
+        return Snapshot(self._tree, left_out)
+
+    async def diff(self, old: str, new: str, *, listed: bool, max_bytes: int) -> bytes:
+        """The unified diff of two trees, cut at `max_bytes`; `listed` puts git's raw list and numbers before it."""
+        options = ("--raw", "--numstat", "-z") if listed else ()
+        arguments = ("diff-tree", "-r", "-M", "-p", "--full-index", "--no-ext-diff", "--no-textconv", *options)
+        return await self._git(*arguments, old, new, max_bytes=max_bytes)
+
+    async def is_ignored(self, name: str) -> bool:
+        """Whether git does not look at a file of the workspace."""
+        try:
+            await self._git("check-ignore", "--quiet", "--no-index", "--", name)
+        except TreeError:
+            return False
+        return True
+
+    def _sort(self, names: Mapping[str, bool]) -> tuple[list[str], list[str], dict[str, Left]]:
+        """What is taken as it is, what a folder has taken the place of, and what is left out."""
+        taken, replaced, left_out = [], [], {}
+        size = 0
+        for name, in_tree in names.items():
+            path = self._workspace / name
+            try:
+                found = path.lstat()
+            except OSError:
+                taken.append(name)
+                continue
+            if stat.S_ISDIR(found.st_mode) and not (path / ".git").exists():
+                replaced.append(name)
+                continue
+            size += found.st_size
+            fits = found.st_size <= MAX_FILE_BYTES and size <= MAX_TAKEN_BYTES and len(taken) < MAX_TAKEN_FILES
+            readable = not stat.S_ISREG(found.st_mode) or os.access(path, os.R_OK)
+            if fits and readable and self._kept + size <= MAX_KEPT_BYTES:
+                taken.append(name)
+            else:
+                size -= found.st_size
+                left_out[name] = Left(found.st_size, found.st_mtime_ns, found.st_ino, in_tree)
+        self._kept += size
+        return taken, replaced, left_out
+
+    async def _git_text(self, *arguments: str) -> str:
+        return (await self._git(*arguments)).decode("ascii", "replace").strip()
+
+    async def _git(self, *arguments: str, stdin: bytes = b"", max_bytes: int = MAX_LISTED_BYTES) -> bytes:
+        process = await asyncio.create_subprocess_exec(
+            *("git", *(part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}"))),
+            *("-c", f"core.excludesFile={self._workspace / '.git' / 'info' / 'exclude'}", *arguments),
+            cwd=self._workspace,
+            env=self._environ(),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            async with asyncio.timeout(COMMAND_SECONDS):
+                out, said = await _exchange(process, stdin, max_bytes=max_bytes)
+        except TimeoutError:
+            raise TreeError(f"git {arguments[0]} did not end within {COMMAND_SECONDS:g} s") from None
+        finally:
+            if process.returncode is None:
+                kill_tree(process.pid)
+                await process.wait()
+        if process.returncode != 0 and len(out) < max_bytes:
+            raise TreeError(f"git {arguments[0]} failed: {said.decode(errors='replace').strip()[-1000:]}")
+        return out
+
+    def _environ(self) -> dict[str, str]:
+        return {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": os.environ.get("HOME", "/"),
+            "LC_ALL": "C",
+            "GIT_DIR": str(self._folder),
+            "GIT_WORK_TREE": str(self._workspace),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+        }
+
+
+async def _exchange(process: asyncio.subprocess.Process, stdin: bytes, *, max_bytes: int) -> tuple[bytes, bytes]:
+    """What a process prints, up to a limit at which it is ended, and what it says about errors."""
+    assert process.stdin  # noqa: S101
+    assert process.stdout  # noqa: S101
+    assert process.stderr  # noqa: S101
+    saying = asyncio.create_task(process.stderr.read(64 * 1024))
+    sending = asyncio.create_task(_send(process.stdin, stdin))
+    out = bytearray()
+    try:
+        while len(out) < max_bytes and (chunk := await process.stdout.read(256 * 1024)):
+            out += chunk
+        if len(out) >= max_bytes:
+            kill_tree(process.pid)
+        await process.wait()
+        return bytes(out[:max_bytes]), await saying
+    finally:
+        for task in (saying, sending):
+            task.cancel()
+        await asyncio.gather(saying, sending, return_exceptions=True)
+
+
+async def _send(writer: asyncio.StreamWriter, content: bytes) -> None:
+    with contextlib.suppress(OSError):
+        writer.write(content)
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+
+def _joined(names: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(name) + b"\0" for name in names)
