@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from omoi_os.worker import changes as module
-from omoi_os.worker.changes import Changes, session_diff
+from omoi_os.worker.changes import Changes, session_changes
 
 from .conftest import git
 
@@ -277,6 +277,25 @@ async def test_the_session_s_diff_is_all_that_differs_from_its_beginning(
     (root / "tree" / "index.lock").touch()
 
     for folder in (root / "tree", root / "fresh"):
-        diff = await session_diff(workspace, folder, base=base)
+        diff = (await session_changes(workspace, folder, base=base))["session_diff"]
         listed = apply(root, diff, "--numstat")
         assert [line.split("\t")[2] for line in listed.splitlines()] == ["c", "d", "src/a.py", "src/b.py", "huge"]
+
+
+async def test_a_session_whose_beginning_is_lost_says_why_it_has_no_diff(workspace: Path, root: Path) -> None:
+    told = await session_changes(workspace, root / "tree", base="0" * 40)
+
+    assert list(told) == ["session_diff_error"]
+
+
+async def test_a_workspace_that_takes_long_is_compared_less_often(
+    changes: Changes, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "QUICK_SECONDS", 0.0)
+    monkeypatch.setattr(module, "SHARE", 0.00001)
+    sh(workspace, "echo 1 > one")
+    assert named((await changes.compare()).edits) == {"one": "created"}
+    sh(workspace, "echo 2 > two")
+    assert (await changes.compare()).edits == ()
+
+    assert named((await changes.compare(surely=True)).edits) == {"two": "created"}

@@ -43,6 +43,8 @@ async def test_a_task_becomes_a_pushed_commit_and_one_completed_event(
     assert done["final_output"] == f"C(50,25) = {ANSWER}"
     assert (done["turns"], done["tokens"], done["files_changed"]) == (4, 480, ["binomial.py"])
     assert done["cost_usd"] > 0
+    assert "+++ b/binomial.py\n" in done["session_diff"]
+    assert "math.comb" in done["session_diff"]
     assert done["commit_sha"] == git(repository, "rev-parse", BRANCH)
     assert "math.comb" in git(repository, "show", f"{BRANCH}:binomial.py")
     message = git(repository, "log", "-1", "--format=%an <%ae>%n%B", BRANCH)

@@ -123,6 +123,7 @@ async def test_a_killed_agent_is_reported_as_sigkill_and_its_work_is_kept(
     failed = platform.events[-1]["event_data"]
     assert failed["error_type"] == "sigkill"
     assert failed["session_id"] in platform.transcripts
+    assert "+++ b/binomial.py\n" in failed["session_diff"]
     assert "binomial" in git(repository, "show", f"wip/{TASK_ID}:binomial.py")
     assert git(repository, "rev-parse", BRANCH) == git(repository, "rev-parse", "main")
 
@@ -142,6 +143,7 @@ async def test_sigterm_saves_unfinished_work_and_a_later_attempt_goes_on_from_it
     assert shutdown["reason"] == "sigterm"
     assert shutdown["wip_commit"] == git(repository, "rev-parse", f"wip/{TASK_ID}")
     assert shutdown["session_id"] in platform.transcripts
+    assert "+++ b/binomial.py\n" in shutdown["session_diff"]
 
     platform.events.clear()
     platform.steps = [BASH, {"text": "{output}"}]

@@ -61,7 +61,10 @@ async def test_a_killed_worker_loses_nothing_and_the_next_attempt_goes_on(
     assert (code, found["problems"], found["stopped_worker"]) == (0, [], False)
     spooled = read_frames(worker.places.spool.read_bytes())
     assert [event["event_type"] for event in platform.events] == [event.event_type for event in spooled]
-    assert not ENDINGS & {event.event_type for event in spooled}
+    assert [event.event_type for event in spooled if event.event_type in ENDINGS] == ["agent.shutdown"]
+    ending = platform.events[-1]["event_data"]
+    assert (ending["reason"], ending["session_id"]) == ("salvaged", session_id)
+    assert "+++ b/binomial.py" in ending["session_diff"]
     assert (found["events"], found["events_left"]) == (len(spooled), 0)
     assert found["session_id"] == session_id
     assert b"toolu_1" in platform.transcripts[session_id]
@@ -85,8 +88,10 @@ async def test_a_sandbox_with_nothing_but_its_files_and_a_door_is_enough(
 
     assert (code, said) == (0, "")
     found = json.loads(out)
-    assert (found["events"], found["events_left"], found["transcript_saved"]) == (251, 0, True)
-    assert [event["event_id"] for event in platform.events] == [*(f"e{number}" for number in range(1, 251)), "blob"]
+    assert (found["events"], found["events_left"], found["transcript_saved"]) == (252, 0, True)
+    *before, ending = platform.events
+    assert [event["event_id"] for event in before] == [*(f"e{number}" for number in range(1, 251)), "blob"]
+    assert "+++ b/half.py" in ending["event_data"]["session_diff"]
     assert list(platform.blobs.values()) == [b"large"]
     assert git(repository, "show", f"wip/{TASK_ID}:half.py") == "half"
 
@@ -143,7 +148,7 @@ async def test_an_ended_attempt_is_told_as_superseded(worker: Worker, platform: 
     platform.batch_status = 409
     code, found = await worker.salvage()
 
-    assert (code, found["superseded"], found["events_left"]) == (1, True, 251)
+    assert (code, found["superseded"], found["events_left"]) == (1, True, 252)
     assert "the events" in found["problems"][0]
     assert found["transcript_saved"] is True
 
@@ -160,7 +165,7 @@ async def test_sigterm_ends_it_at_once_and_it_tells_what_is_safe(worker: Worker,
         out, _ = await process.communicate()
 
     found = json.loads(out)
-    assert (process.returncode, found["events_left"], found["transcript_saved"]) == (1, 251, True)
+    assert (process.returncode, found["events_left"], found["transcript_saved"]) == (1, 252, True)
     assert "SIGTERM" in found["problems"][-1]
     assert not [path for path in worker.places.private.iterdir() if path.name.startswith("index.")]
 

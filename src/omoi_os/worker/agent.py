@@ -16,7 +16,7 @@ from typing import Any
 import anyio.lowlevel
 
 from omoi_os.protocol.events import Event, EventType
-from omoi_os.worker.changes import Changes
+from omoi_os.worker.changes import Changes, unseen
 from omoi_os.worker.deferred import absent
 from omoi_os.worker.sdk import (
     ClaudeAgentOptions,
@@ -28,7 +28,7 @@ from omoi_os.worker.sdk import (
     ResultMessage,
     UserMessage,
 )
-from omoi_os.worker.translate import Conversation, translate, unseen
+from omoi_os.worker.translate import Conversation, translate
 from omoi_os.worker.watch import Watch
 
 TOOLS = ["Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "Skill"]
@@ -107,6 +107,8 @@ async def work(channel: Channel, start: Mapping[str, Any]) -> None:
         try:
             async for message in client.receive_messages():
                 if isinstance(message, ResultMessage):
+                    for event in await watch.finish():
+                        await channel.send_event(event)
                     await channel.send(_result(message, conversation))
                     return
                 if isinstance(message, UserMessage):

@@ -29,7 +29,10 @@ def bounded(data: dict[str, Any], *, blobs: Path) -> dict[str, Any]:
         if len(content) <= MAX_VALUE_BYTES:
             bounded_data[name] = value
         elif name == "full_diff":
-            bounded_data |= {"full_diff": None, "diff_blob": keep(content, blobs=blobs)}
+            digest = keep(content, blobs=blobs)
+            bounded_data |= {"full_diff": None, "diff_blob": digest}
+            if digest is None:
+                bounded_data["full_diff_truncated"] = True
         else:
             bounded_data[name] = _cut(value, content)
             bounded_data[f"{name}_truncated"] = True

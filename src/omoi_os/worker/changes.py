@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,11 @@ MAX_DIFF_BYTES = 48 * 1024 * 1024
 
 #: After so many errors nothing is compared any more.
 MAX_ERRORS = 3
+
+#: A comparison that takes longer than this is not made at every call: the agent waits for it.
+QUICK_SECONDS = 0.3
+#: The part of the time that such comparisons take at the most.
+SHARE = 0.1
 
 #: Tools that change no file.
 READERS = frozenset({"Read", "Glob", "Grep"})
@@ -45,6 +51,7 @@ class Changes:
         self._tree = Tree(workspace, folder)
         self._last: Snapshot | None = None
         self._errors = 0
+        self._not_before = 0.0
         self._lock = asyncio.Lock()
 
     async def begin(self) -> Compared:
@@ -54,15 +61,20 @@ class Changes:
             self._tree.forget()
             return await self._begin()
 
-    async def compare(self) -> Compared:
-        """What changed since the last time."""
+    async def compare(self, *, surely: bool = False) -> Compared:
+        """What changed since the last time; in a huge workspace not at every call, unless it has to be."""
         async with self._lock:
-            if self._last is None:
+            began = time.monotonic()
+            if self._last is None or (began < self._not_before and not surely):
                 return Compared()
             try:
                 return await self._compare(self._last)
             except (TreeError, OSError) as error:
                 return await self._begin(reason=error)
+            finally:
+                ended = time.monotonic()
+                slow = ended - began > QUICK_SECONDS
+                self._not_before = ended + (ended - began) / SHARE if slow else ended
 
     async def cover(self, path: str, compared: Compared) -> bool:
         """Whether changes of this file are seen here: one was, or it is in the workspace and git does not ignore it."""
@@ -111,6 +123,11 @@ class Changes:
         return Compared(tuple(told), untold=untold + len(left[room:]))
 
 
+def unseen(error: str) -> dict[str, Any]:
+    """The data of the error that file changes may be missing."""
+    return {"error": error, "error_type": "tool", "hint": "File changes may be missing from the events."}
+
+
 def _relative(workspace: Path, path: str) -> str:
     return os.path.relpath(os.path.realpath(workspace / path), os.path.realpath(workspace))
 
@@ -128,12 +145,16 @@ def _left_out(before: Mapping[str, Left], after: Mapping[str, Left], workspace: 
         yield {**edit, "too_large": True, "size": left.size if left else 0}
 
 
-async def session_diff(workspace: Path, folder: Path, *, base: str) -> str:
-    """All that differs from a commit, as one unified diff; a too large one is cut just beyond what can be kept.
+async def session_changes(workspace: Path, folder: Path, *, base: str) -> dict[str, Any]:
+    """What an ending event tells of all that differs from a commit. Nobody else may compare the workspace meanwhile."""
+    try:
+        return {"session_diff": await _session_diff(Tree(workspace, folder), base)}
+    except (TreeError, OSError) as error:
+        return {"session_diff_error": str(error)}
 
-    Raises `TreeError` or `OSError`. Nobody else may compare the workspace meanwhile.
-    """
-    tree = Tree(workspace, folder)
+
+async def _session_diff(tree: Tree, base: str) -> str:
+    """One unified diff; what is too large to be kept is cut just beyond that."""
     try:
         await tree.open()
         now = await tree.snapshot()

@@ -13,6 +13,7 @@ from omoi_os.protocol.events import EventType
 from omoi_os.worker import failures, skills
 from omoi_os.worker.api import Api
 from omoi_os.worker.beginning import Begun
+from omoi_os.worker.changes import session_changes
 from omoi_os.worker.child import AgentChild, NotJson, finite
 from omoi_os.worker.environment import Environment
 from omoi_os.worker.failures import Failure
@@ -153,6 +154,7 @@ class Run:
             final = isinstance(error, GitError) and error.final
             return Failure(str(error), "tool" if final else "network", "The work could not be pushed to its branch.")
         await self._save_transcript(tries=TRANSCRIPT_TRIES)
+        changed = await self._changed()
         self._end(
             EventType.AGENT_COMPLETED,
             {
@@ -163,6 +165,7 @@ class Run:
                 "branch_name": self._assignment.branch_name,
                 "commit_sha": commit_sha,
                 "files_changed": files_changed,
+                **changed,
             },
         )
         return None
@@ -174,7 +177,8 @@ class Run:
         about = {"error": failure.error, "error_type": failure.error_type, "hint": failure.hint}
         self._report.emit(failure.event_type, about)
         more = {"api_error_status": failure.api_error_status, "subtype": self._result.get("subtype")}
-        self._end(EventType.AGENT_FAILED, {**about, **more, **self._figures()})
+        changed = await self._changed()
+        self._end(EventType.AGENT_FAILED, {**about, **more, **self._figures(), **changed})
 
     async def fail_unexpectedly(self, error: Exception) -> None:
         """Report an error of the worker itself."""
@@ -195,13 +199,15 @@ class Run:
         self._report.phase = "stopping"
         if self._child:
             await self._child.kill()
+        saved, changed = None, {}
         try:
             async with asyncio.timeout(SAVING_SECONDS):
+                changed = await self._changed()
                 saved = await self._save_work()
                 await self._save_transcript(tries=1)
         except TimeoutError:
             saved = None
-        self._end(EventType.AGENT_SHUTDOWN, {"reason": "sigterm", "wip_commit": saved, **self._figures()})
+        self._end(EventType.AGENT_SHUTDOWN, {"reason": "sigterm", "wip_commit": saved, **self._figures(), **changed})
 
     async def abandon(self) -> None:
         """End the agent at once and save nothing: this attempt no longer counts."""
@@ -239,6 +245,9 @@ class Run:
             about = {"error": str(error), "error_type": "network", "hint": "Unfinished work was not saved."}
             self._report.emit(EventType.AGENT_ERROR, about)
             return None
+
+    async def _changed(self) -> dict[str, Any]:
+        return await session_changes(self._places.workspace, self._places.tree, base=self._base) if self._base else {}
 
     async def _save_transcript(self, *, tries: int) -> None:
         session_id = self._session_id()

@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from omoi_os.protocol.assignment import ExecutionMode
+from omoi_os.protocol.events import EventType
 from omoi_os.protocol.paths import DOOR_PORT
+from omoi_os.protocol.spool import read_frames
 from omoi_os.worker import delivery
 from omoi_os.worker.api import Api, Superseded
+from omoi_os.worker.changes import session_changes
 from omoi_os.worker.command import SALVAGE_SECONDS
 from omoi_os.worker.door import open_door
 from omoi_os.worker.environment import Environment
@@ -26,6 +29,7 @@ from omoi_os.worker.handover import MAX_VARIABLES_BYTES
 from omoi_os.worker.http import HttpError
 from omoi_os.worker.places import Places
 from omoi_os.worker.processes import kill_tree
+from omoi_os.worker.report import Report
 from omoi_os.worker.spool import Spool
 from omoi_os.worker.transcripts import Transcripts, newest_session
 from omoi_os.worker.unfinished import save_unfinished_work
@@ -38,6 +42,9 @@ SEND_SECONDS = 15.0
 STDIN_SECONDS = 1.0
 
 TRANSCRIPT_TRIES = 3
+
+#: With one of these an attempt is over.
+ENDINGS = (EventType.AGENT_COMPLETED, EventType.AGENT_FAILED, EventType.AGENT_SHUTDOWN)
 
 #: What the command line of a reporter holds; its process id may belong to another process by now.
 _REPORTERS = (b"omoi_os.worker.main ", b"omoi_os.worker.waiting ")
@@ -122,6 +129,7 @@ class Salvage:
         if not self._places.spool.exists():
             return
         with contextlib.closing(Spool(self._places.spool)) as spool:
+            await self._tell_end(spool)
             sending = asyncio.create_task(delivery.deliver(spool, self._api, blobs=self._places.blobs))
             emptying = asyncio.create_task(spool.wait_until_empty())
             self.found["events"] = spool.last
@@ -134,6 +142,24 @@ class Salvage:
                 sending.cancel()
                 emptying.cancel()
                 await asyncio.gather(sending, emptying, return_exceptions=True)
+
+    async def _tell_end(self, spool: Spool) -> None:
+        """Give an attempt that was cut off its last event, with what the session changed in all."""
+        base = self._read_base()
+        if base is None or not spool.last or _is_told(self._places.spool):
+            return
+        changed = await session_changes(self._places.workspace, self._places.tree, base=base)
+        about = {"reason": "salvaged", "session_id": newest_session(self._places), **changed}
+        Report(spool, blobs=self._places.blobs).emit(EventType.AGENT_SHUTDOWN, about)
+
+
+def _is_told(spool: Path) -> bool:
+    """Whether the last attempt in a spool has its last event."""
+    last = None
+    for event in read_frames(spool.read_bytes()):
+        if event.event_type in (EventType.AGENT_STARTED, *ENDINGS):
+            last = event.event_type
+    return last in ENDINGS
 
 
 async def stop_worker(places: Places, *, seconds: float) -> bool:

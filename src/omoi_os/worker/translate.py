@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
 from omoi_os.protocol.events import Event, EventType
 from omoi_os.worker.bounds import cut_text
-from omoi_os.worker.changes import Compared
+from omoi_os.worker.changes import Compared, unseen
 from omoi_os.worker.diffs import Diff, diff_patch, diff_texts
 from omoi_os.worker.patches import file_edit
 from omoi_os.worker.sdk import (
@@ -142,31 +143,27 @@ def _tool_result(
         # The output stands in the event before; here is what the model was told, in short.
         Event(EventType.AGENT_USER_TOOL_RESULT, {**named, "content": cut_text(output, 512), "size": len(output)}),
     ]
-    compared = conversation.compared.pop(block.tool_use_id, Compared())
-    told: list[dict[str, Any]] = []
+    about_call = {"tool": tool, "tool_use_id": block.tool_use_id, **parent}
     if not failed and tool in EDITORS and block.tool_use_id not in conversation.covered:
         told = _told_edit(structured, conversation.workspace)
+        events += [Event(EventType.AGENT_FILE_EDITED, {**edit, **about_call}) for edit in told]
     conversation.covered.discard(block.tool_use_id)
-    events += _edits(compared, told, about={"tool": tool, "tool_use_id": block.tool_use_id, **parent})
+    events += edit_events(conversation.compared.pop(block.tool_use_id, Compared()), about=about_call)
     if tool in SUBAGENT_TOOLS:
         about = {"tool_use_id": block.tool_use_id, "is_error": failed, "output": output, **took}
         events.append(Event(EventType.AGENT_SUBAGENT_COMPLETED, about))
     return events
 
 
-def _edits(compared: Compared, told: list[dict[str, Any]], *, about: dict[str, str]) -> list[Event]:
-    events = [Event(EventType.AGENT_FILE_EDITED, {**edit, **about}) for edit in (*compared.edits, *told)]
+def edit_events(compared: Compared, *, about: Mapping[str, Any]) -> list[Event]:
+    """The events of what changed; `about` says whose doing it was."""
+    events = [Event(EventType.AGENT_FILE_EDITED, {**edit, **about}) for edit in compared.edits]
     if compared.untold:
         more = {"subtype": "more_files_changed", "files": compared.untold}
         events.append(Event(EventType.AGENT_SYSTEM_MESSAGE, {**more, **about}))
     if compared.error is not None:
         events.append(Event(EventType.AGENT_ERROR, unseen(compared.error)))
     return events
-
-
-def unseen(error: str) -> dict[str, Any]:
-    """The data of the error that file changes may be missing."""
-    return {"error": error, "error_type": "tool", "hint": "File changes may be missing from the events."}
 
 
 def _told_edit(structured: Any, workspace: str) -> list[dict[str, Any]]:

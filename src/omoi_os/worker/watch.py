@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from omoi_os.protocol.events import Event
 from omoi_os.worker.changes import READERS, Changes
 from omoi_os.worker.sdk import HookContext, HookEvent, HookMatcher, SyncHookJSONOutput, ToolResultBlock, UserMessage
-from omoi_os.worker.translate import EDITORS, Conversation
+from omoi_os.worker.translate import EDITORS, Conversation, edit_events
 
 #: The CLI goes on without us after this.
 HOOK_SECONDS = 60.0
@@ -34,6 +35,10 @@ class Watch:
         for block in message.content:
             if isinstance(block, ToolResultBlock):
                 await self._settle(block.tool_use_id, message.tool_use_result)
+
+    async def finish(self) -> list[Event]:
+        """The events of what changed after the last call, or was not looked for at it."""
+        return edit_events(await self._changes.compare(surely=True), about={"turn": self._conversation.turn})
 
     async def _settle(self, tool_use_id: str, structured: Any) -> None:
         conversation = self._conversation
