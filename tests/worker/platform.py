@@ -49,6 +49,7 @@ class Platform:
         self.transcripts: dict[str, bytes] = {}
         #: How often a transcript was put, and the status that it is answered with instead.
         self.transcript_puts = 0
+        self.transcript_sizes: list[int] = []
         self.transcript_status = 200
         self.model_calls = 0
         #: Answer every batch with this status instead.
@@ -150,10 +151,15 @@ class Platform:
         assert request.content_type == "application/x-ndjson"
         content = await request.read()
         self.transcript_puts += 1
-        if self.transcript_status == 200:
-            self.transcripts[request.query["session_id"]] = content
+        session_id, offset = request.query["session_id"], int(request.query["offset"])
+        status = self.transcript_status
+        if status == 200 and offset not in (0, len(self.transcripts.get(session_id, b""))):
+            status = 409
+        if status == 200:
+            self.transcripts[session_id] = self.transcripts.get(session_id, b"")[:offset] + content
+            self.transcript_sizes.append(len(content))
         await self._notify()
-        return web.json_response({}, status=self.transcript_status)
+        return web.json_response({"code": "conflict"} if status == 409 else {}, status=status)
 
     async def _get_task(self, request: web.Request) -> web.Response:
         self._check(request)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from omoi_os.worker.api import Api
+from omoi_os.worker import transcripts as module
+from omoi_os.worker.api import Api, Superseded
 from omoi_os.worker.places import Places
 from omoi_os.worker.transcripts import Transcripts, newest_session
 
@@ -58,6 +59,51 @@ async def test_what_has_not_changed_is_not_sent_again(transcripts: Transcripts, 
     file.write_text("changed\n")
     assert await transcripts.save(SESSION, tries=1)
     assert platform.transcripts[SESSION] == b"changed\n"
+
+
+async def test_only_whole_lines_that_came_since_are_sent(
+    transcripts: Transcripts, platform: Platform, file: Path
+) -> None:
+    await transcripts.save(SESSION, tries=1)
+    for added in ("two\nhalf", " a line", " is whole now\nthree\n"):
+        with file.open("a") as lines:
+            lines.write(added)
+        assert await transcripts.save(SESSION, tries=1)
+
+    assert platform.transcripts[SESSION] == file.read_bytes()
+    assert platform.transcript_sizes == [2, 4, 31]
+
+
+async def test_a_long_session_is_sent_part_by_part(
+    transcripts: Transcripts, platform: Platform, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PART_BYTES", 10)
+    file.write_text("1234\n6789\nabc\n" + "x" * 30 + "\nlast\ntorn")
+    assert await transcripts.save(SESSION, tries=1)
+
+    assert platform.transcripts[SESSION] == file.read_bytes().removesuffix(b"torn")
+    assert platform.transcript_sizes == [10, 4, 31, 5]
+
+
+async def test_a_server_that_has_less_gets_everything_again(
+    transcripts: Transcripts, platform: Platform, file: Path
+) -> None:
+    await transcripts.save(SESSION, tries=1)
+    platform.transcripts.clear()
+    with file.open("a") as lines:
+        lines.write("2\n")
+    assert await transcripts.save(SESSION, tries=1)
+    assert platform.transcripts[SESSION] == b"1\n2\n"
+
+    file.write_text("another beginning\n")
+    assert await transcripts.save(SESSION, tries=1)
+    assert platform.transcripts[SESSION] == b"another beginning\n"
+
+
+async def test_another_attempt_s_turn_ends_it(transcripts: Transcripts, platform: Platform) -> None:
+    platform.transcript_status = 401
+    with pytest.raises(Superseded):
+        await transcripts.save(SESSION, tries=1)
 
 
 async def test_a_failing_server_is_tried_again_and_a_refusal_is_final(

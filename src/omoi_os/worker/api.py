@@ -51,12 +51,12 @@ class Api:
             "PUT", f"{self._sandbox}/blobs/{digest}", body=content, content_type="application/octet-stream"
         )
 
-    async def put_transcript(self, session_id: str, transcript: Path, *, timeout: float) -> http.Answer:
-        """Keep the agent's session, so that another sandbox can resume it."""
+    async def put_transcript(self, session_id: str, piece: http.Piece, *, timeout: float) -> http.Answer:
+        """Keep a part of the agent's session, so that another sandbox can resume it; 409 when it does not fit."""
         return await self._send(
             "PUT",
-            f"{self._sandbox}/transcript?session_id={quote(session_id, safe='')}",
-            body=transcript,
+            f"{self._sandbox}/transcript?session_id={quote(session_id, safe='')}&offset={piece.start}",
+            body=piece,
             content_type="application/x-ndjson",
             timeout=timeout,
         )
@@ -98,7 +98,7 @@ class Api:
         method: str,
         url: str,
         *,
-        body: bytes | Path = b"",
+        body: bytes | Path | http.Piece = b"",
         content_type: str | None = None,
         timeout: float = TIMEOUT_SECONDS,
     ) -> http.Answer:
@@ -110,6 +110,14 @@ class Api:
 
 
 def _checked(answer: http.Answer, request: str) -> http.Answer:
-    if answer.status in (401, 409):
+    if answer.status == 401 or (answer.status == 409 and not _is_conflict(answer)):
         raise Superseded(f"{request} answered {answer.status}")
     return answer
+
+
+def _is_conflict(answer: http.Answer) -> bool:
+    """Whether a 409 is about what was sent, and not about who sent it."""
+    try:
+        return answer.json().get("code") == "conflict"
+    except http.HttpError:
+        return False

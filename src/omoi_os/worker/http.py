@@ -21,6 +21,15 @@ class HttpError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a file, to be sent from disk."""
+
+    path: Path
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A status and a body."""
 
@@ -43,10 +52,10 @@ async def request(
     url: str,
     *,
     headers: Mapping[str, str],
-    body: bytes | Path = b"",
+    body: bytes | Path | Piece = b"",
     timeout: float,
 ) -> Answer:
-    """Send a request and read its answer; a `Path` is sent from disk piece by piece."""
+    """Send a request and read its answer; a `Path` or a `Piece` of one is sent from disk, bit by bit."""
     try:
         async with asyncio.timeout(timeout):
             return await _exchange(method, url, headers=headers, body=body)
@@ -71,7 +80,7 @@ async def receive(connection: socket.socket, *, timeout: float) -> Answer:
         raise HttpError(f"no whole answer to the first event: {error or type(error).__name__}") from error
 
 
-async def _exchange(method: str, url: str, *, headers: Mapping[str, str], body: bytes | Path) -> Answer:
+async def _exchange(method: str, url: str, *, headers: Mapping[str, str], body: bytes | Path | Piece) -> Answer:
     parts = urlsplit(url)
     secure = parts.scheme == "https"
     reader, writer = await asyncio.open_connection(
@@ -97,16 +106,20 @@ async def _exchange(method: str, url: str, *, headers: Mapping[str, str], body: 
             await writer.wait_closed()
 
 
-def _size(body: bytes | Path) -> int:
+def _size(body: bytes | Path | Piece) -> int:
+    if isinstance(body, Piece):
+        return body.size
     return len(body) if isinstance(body, bytes) else body.stat().st_size
 
 
-async def _send(writer: asyncio.StreamWriter, body: bytes | Path, *, size: int) -> None:
+async def _send(writer: asyncio.StreamWriter, body: bytes | Path | Piece, *, size: int) -> None:
     if isinstance(body, bytes):
         writer.write(body)
         await writer.drain()
         return
-    with body.open("rb") as file:
+    path, start = (body.path, body.start) if isinstance(body, Piece) else (body, 0)
+    with path.open("rb") as file:
+        file.seek(start)
         while size > 0 and (chunk := file.read(min(CHUNK_BYTES, size))):
             writer.write(chunk)
             await writer.drain()
