@@ -51,6 +51,8 @@ class Platform:
         self.transcript_puts = 0
         self.transcript_sizes: list[int] = []
         self.transcript_status = 200
+        #: The conversation that the next attempt is given.
+        self.session: tuple[str, bytes] | None = None
         self.model_calls = 0
         #: Answer every batch with this status instead.
         self.batch_status: int | None = None
@@ -70,6 +72,7 @@ class Platform:
         app.router.add_post(f"{API}/events/batch", self._post_batch)
         app.router.add_put(API + "/blobs/{digest}", self._put_blob)
         app.router.add_put(f"{API}/transcript", self._put_transcript)
+        app.router.add_get(f"{API}/session", self._get_session)
         app.router.add_get(f"{API}/task", self._get_task)
         app.router.add_post("/v1/messages", self._model)
         app.router.add_route("*", "/git/{path:.*}", self._git)
@@ -160,6 +163,13 @@ class Platform:
             self.transcript_sizes.append(len(content))
         await self._notify()
         return web.json_response({"code": "conflict"} if status == 409 else {}, status=status)
+
+    async def _get_session(self, request: web.Request) -> web.Response:
+        self._check(request)
+        if self.session is None:
+            return web.json_response({"code": "not_found"}, status=404)
+        session_id, content = self.session
+        return web.Response(body=content, headers={"X-Session-Id": session_id, "Content-Type": "application/x-ndjson"})
 
     async def _get_task(self, request: web.Request) -> web.Response:
         self._check(request)

@@ -61,6 +61,15 @@ async def test_what_has_not_changed_is_not_sent_again(transcripts: Transcripts, 
     assert platform.transcripts[SESSION] == b"changed\n"
 
 
+async def test_what_the_cli_writes_late_is_saved_too(transcripts: Transcripts, platform: Platform, file: Path) -> None:
+    transcripts.note_turn(SESSION)
+    await platform.wait_for(lambda: platform.transcript_puts == 1)
+    with file.open("a") as lines:
+        lines.write("late\n")
+
+    await platform.wait_for(lambda: platform.transcripts[SESSION] == b"1\nlate\n", seconds=10)
+
+
 async def test_only_whole_lines_that_came_since_are_sent(
     transcripts: Transcripts, platform: Platform, file: Path
 ) -> None:

@@ -18,6 +18,9 @@ class ExecutionMode(StrEnum):
     VALIDATION = "validation"  #: check what is there
 
 
+#: How a prompt begins to say that the work of an earlier attempt did not pass.
+NOT_ACCEPTED = "The previous attempt was not accepted:"
+
 #: The kernel takes at most 128 KiB in one variable; longer descriptions come by `GET …/task`.
 INLINE_DESCRIPTION_BYTES = 48 * 1024
 

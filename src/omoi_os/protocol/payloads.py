@@ -30,8 +30,6 @@ class Started(Payload, total=False):
     branch_name: str | None
     model: str | None
     mode: str
-    #: The session that this attempt goes on with.
-    resumed_session_id: str | None
 
 
 class SystemMessage(Payload, total=False):
@@ -39,6 +37,8 @@ class SystemMessage(Payload, total=False):
 
     subtype: str
     session_id: str
+    #: With `init`, of an attempt that goes on with the conversation of an earlier one: its session.
+    resumed_session_id: str
     tools: list[Any]
 
 
@@ -100,6 +100,9 @@ class FileEdited(Payload, total=False):
     full_diff: str | None
     diff_size: int
     diff_blob: str | None
+    #: The file is too large to be looked into; its `size` is said instead.
+    too_large: bool
+    size: int
     tool: str
     tool_use_id: str | None
 

@@ -54,6 +54,7 @@ def options(start: Mapping[str, Any], *, hooks: dict[HookEvent, list[HookMatcher
         max_budget_usd=start["max_budget_usd"],
         max_buffer_size=MAX_MESSAGE_BYTES,
         hooks=hooks,
+        resume=start["resume"],
         stderr=lambda line: print(line, file=sys.stderr, flush=True),  # noqa: T201
     )
 
@@ -95,7 +96,7 @@ async def connected(chosen: ClaudeAgentOptions) -> AsyncIterator[ClaudeSDKClient
 
 async def work(channel: Channel, start: Mapping[str, Any]) -> None:
     """One conversation, from the prompt to its result."""
-    conversation = Conversation(workspace=start["workspace"])
+    conversation = Conversation(workspace=start["workspace"], resumed=start["resume"])
     changes = Changes(Path(start["workspace"]), Path(start["tree"]))
     watch = Watch(changes, conversation)
     beginning = asyncio.create_task(changes.begin())

@@ -17,6 +17,9 @@ from omoi_os.worker import http
 #: Longer than the door keeps a caller waiting, so that a restart of the gateway is not an error.
 TIMEOUT_SECONDS = 60.0
 
+#: A conversation that is longer than this fits no model.
+MAX_SESSION_BYTES = 64 * 1024 * 1024
+
 
 class Superseded(Exception):
     """This attempt has ended on the platform's side: nothing more from it counts."""
@@ -89,6 +92,15 @@ class Api:
         if answer.status != 200:
             raise http.HttpError(f"POST {url} answered {answer.status}")
 
+    async def get_session(self) -> tuple[str, bytes] | None:
+        """The conversation that this attempt goes on with, and its id; None when there is none."""
+        answer = await self._send("GET", f"{self._sandbox}/session", max_bytes=MAX_SESSION_BYTES)
+        if answer.status == 404:
+            return None
+        if answer.status != 200:
+            raise http.HttpError(f"GET {self._sandbox}/session answered {answer.status}")
+        return answer.headers.get("x-session-id", ""), answer.body
+
     @property
     def _sandbox(self) -> str:
         return self.events_url.removesuffix("/events")
@@ -101,11 +113,12 @@ class Api:
         body: bytes | Path | http.Piece = b"",
         content_type: str | None = None,
         timeout: float = TIMEOUT_SECONDS,
+        max_bytes: int = http.MAX_ANSWER_BYTES,
     ) -> http.Answer:
         headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
         if content_type:
             headers["Content-Type"] = content_type
-        answer = await http.request(method, url, headers=headers, body=body, timeout=timeout)
+        answer = await http.request(method, url, headers=headers, body=body, timeout=timeout, max_bytes=max_bytes)
         return _checked(answer, f"{method} {url}")
 
 

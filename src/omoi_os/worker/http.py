@@ -7,7 +7,7 @@ import contextlib
 import json
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,10 +31,11 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A status and a body."""
+    """A status, a body and headers, whose names are in small letters."""
 
     status: int
     body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def json(self) -> dict[str, Any]:
         """The body as a JSON object; `HttpError` when it is none."""
@@ -54,11 +55,12 @@ async def request(
     headers: Mapping[str, str],
     body: bytes | Path | Piece = b"",
     timeout: float,
+    max_bytes: int = MAX_ANSWER_BYTES,
 ) -> Answer:
     """Send a request and read its answer; a `Path` or a `Piece` of one is sent from disk, bit by bit."""
     try:
         async with asyncio.timeout(timeout):
-            return await _exchange(method, url, headers=headers, body=body)
+            return await _exchange(method, url, headers=headers, body=body, max_bytes=max_bytes)
     except TimeoutError:
         raise HttpError(f"{method} {url}: no answer within {timeout:g} s") from None
     except EOFError:
@@ -80,7 +82,9 @@ async def receive(connection: socket.socket, *, timeout: float) -> Answer:
         raise HttpError(f"no whole answer to the first event: {error or type(error).__name__}") from error
 
 
-async def _exchange(method: str, url: str, *, headers: Mapping[str, str], body: bytes | Path | Piece) -> Answer:
+async def _exchange(
+    method: str, url: str, *, headers: Mapping[str, str], body: bytes | Path | Piece, max_bytes: int
+) -> Answer:
     parts = urlsplit(url)
     secure = parts.scheme == "https"
     reader, writer = await asyncio.open_connection(
@@ -95,7 +99,7 @@ async def _exchange(method: str, url: str, *, headers: Mapping[str, str], body: 
         # A server may answer, and hang up, before it has read the whole body: 413 is told that way.
         sending = asyncio.ensure_future(_send(writer, body, size=size))
         try:
-            return await _read_answer(reader)
+            return await _read_answer(reader, max_bytes)
         finally:
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
@@ -126,7 +130,7 @@ async def _send(writer: asyncio.StreamWriter, body: bytes | Path | Piece, *, siz
             size -= len(chunk)
 
 
-async def _read_answer(reader: asyncio.StreamReader) -> Answer:
+async def _read_answer(reader: asyncio.StreamReader, max_bytes: int = MAX_ANSWER_BYTES) -> Answer:
     while True:
         version, _, rest = (await reader.readuntil(b"\r\n")).decode("latin-1").partition(" ")
         if not version.startswith("HTTP/1."):
@@ -134,7 +138,7 @@ async def _read_answer(reader: asyncio.StreamReader) -> Answer:
         status = int(rest[:3])
         headers = await _read_headers(reader)
         if status >= 200:
-            return Answer(status, await _read_body(reader, headers))
+            return Answer(status, await _read_body(reader, headers, max_bytes=max_bytes), headers)
 
 
 async def _read_headers(reader: asyncio.StreamReader) -> dict[str, str]:
@@ -147,26 +151,26 @@ async def _read_headers(reader: asyncio.StreamReader) -> dict[str, str]:
     return headers
 
 
-async def _read_body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
+async def _read_body(reader: asyncio.StreamReader, headers: Mapping[str, str], *, max_bytes: int) -> bytes:
     if headers.get("transfer-encoding", "").lower() == "chunked":
-        return await _read_chunks(reader)
+        return await _read_chunks(reader, max_bytes)
     if "content-length" in headers:
         size = int(headers["content-length"])
-        if not 0 <= size <= MAX_ANSWER_BYTES:
+        if not 0 <= size <= max_bytes:
             raise ValueError("the answer is too large")
         return await reader.readexactly(size)
     body = bytearray()
     while chunk := await reader.read(CHUNK_BYTES):
         body += chunk
-        if len(body) > MAX_ANSWER_BYTES:
+        if len(body) > max_bytes:
             raise ValueError("the answer is too large")
     return bytes(body)
 
 
-async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
+async def _read_chunks(reader: asyncio.StreamReader, max_bytes: int) -> bytes:
     body = bytearray()
     while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
-        if size < 0 or len(body) + size > MAX_ANSWER_BYTES:
+        if size < 0 or len(body) + size > max_bytes:
             raise ValueError("the answer is too large")
         body += await reader.readexactly(size)
         await reader.readexactly(2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from omoi_os.protocol.assignment import Assignment, ExecutionMode
+from omoi_os.protocol.assignment import NOT_ACCEPTED, Assignment, ExecutionMode
 from omoi_os.worker.api import Api
 from omoi_os.worker.http import HttpError
 
@@ -34,8 +34,18 @@ def prompt(assignment: Assignment) -> str:
         commands = "\n".join(f"- `{command}`" for command in assignment.acceptance)
         parts.append(f"The work is accepted when each of these commands exits with 0:\n{commands}")
     if assignment.feedback:
-        parts.append(f"The previous attempt was not accepted: {assignment.feedback}")
+        parts.append(f"{NOT_ACCEPTED} {assignment.feedback}")
     return "\n\n".join(part for part in parts if part)
+
+
+def resumed_prompt(assignment: Assignment) -> str:
+    """What an agent is told that has the conversation of the attempt before; the task stands in there."""
+    parts = [f"{NOT_ACCEPTED} {assignment.feedback}"] if assignment.feedback else []
+    parts.append(
+        f"This is a new attempt at the task “{assignment.title}”, in a new sandbox. Your files are as they were saved "
+        "last, and no process of yours runs any more. Look at what is there, then go on until the task is done."
+    )
+    return "\n\n".join(parts)
 
 
 def guidance(assignment: Assignment) -> str:

@@ -46,6 +46,8 @@ class Report:
         self._tools: dict[str, tuple[str, str]] = {}
         self.phase = "starting"
         self.turn = 0
+        #: How many tools the agent has called.
+        self.calls = 0
         self.session_id: str | None = None
 
     def emit(self, event_type: str, data: dict[str, Any], *, source: str = EventSource.WORKER) -> None:
@@ -86,6 +88,7 @@ class Report:
             self.turn = turn
         tool_use_id = str(data.get("tool_use_id"))
         if event_type == EventType.AGENT_TOOL_USE:
+            self.calls += 1
             if len(self._tools) < 1000:
                 self._tools[tool_use_id] = (str(data.get("tool"))[:100], datetime.now(UTC).isoformat())
         elif event_type == EventType.AGENT_TOOL_COMPLETED:

@@ -21,8 +21,9 @@ from omoi_os.worker.git import GitError, Repository
 from omoi_os.worker.http import HttpError
 from omoi_os.worker.launch import launch
 from omoi_os.worker.processes import oom_kills
-from omoi_os.worker.prompt import guidance, prompt, with_description
+from omoi_os.worker.prompt import guidance, prompt, resumed_prompt, with_description
 from omoi_os.worker.report import Report
+from omoi_os.worker.session import Session, forget_session, is_refusal, not_resumed, restore_session
 from omoi_os.worker.transcripts import Transcripts
 from omoi_os.worker.unfinished import save_unfinished_work
 from omoi_os.worker.usage import Usage
@@ -54,6 +55,7 @@ class Run:
         self._child: AgentChild | None = None
         self.transcripts = Transcripts(api, self._places)
         self._base: str | None = None
+        self._session: Session | None = None
         self._result: dict[str, Any] = {}
         self._oom_kills = oom_kills()
         self._stopping = False
@@ -64,13 +66,13 @@ class Run:
         """From the start to the last event; returns the exit code."""
         if not self._begun.is_started:
             self._emit_started()
-        child = self._child = await AgentChild.adopt(self._begun.child or launch(str(self._places.home)))
+        self._child = await AgentChild.adopt(self._begun.child or launch(str(self._places.home)))
         try:
-            failure = await self._prepare() or await self._converse(child)
+            failure = await self._prepare() or await self._converse()
             if failure is None:
                 failure = await self._complete()
         finally:
-            await child.kill()
+            await self._child.kill()
         if failure is None:
             return EXIT_COMPLETED
         if self._stopping:
@@ -100,8 +102,23 @@ class Run:
             return Failure(str(error), "network", "The repository or the API was not reached through the gateway.")
         return None
 
-    async def _converse(self, child: AgentChild) -> Failure | None:
-        """Let the agent work and relay what it says, until its result or its death."""
+    async def _converse(self) -> Failure | None:
+        """Let the agent work: with the conversation of the attempt before if there is one, else from the beginning."""
+        assert self._child  # noqa: S101
+        session = await restore_session(self._api, self._places) if self._assignment.attempt > 1 else None
+        self._session = session
+        failure = await self._talk(self._child)
+        if session is None or failure is None or self._stopping or self._report.calls or not is_refusal(failure):
+            return failure
+        self._report.emit(EventType.AGENT_ERROR, not_resumed(session, failure))
+        forget_session(self._places, session)
+        self._session, self._result = None, {}
+        await self._child.kill()
+        self._child = await AgentChild.adopt(launch(str(self._places.home)))
+        return await self._talk(self._child)
+
+    async def _talk(self, child: AgentChild) -> Failure | None:
+        """Start the agent and relay what it says, until its result or its death."""
         self._report.phase = "working"
         # Not beside the clone: the CLI takes its git status and looks for skills as soon as it starts.
         await child.start(self._conversation(), self._environment.variables, self._places)
@@ -123,7 +140,8 @@ class Run:
     def _conversation(self) -> dict[str, Any]:
         return {
             "op": "start",
-            "prompt": prompt(self._assignment),
+            "prompt": resumed_prompt(self._assignment) if self._session else prompt(self._assignment),
+            "resume": self._session.id if self._session else None,
             "guidance": guidance(self._assignment),
             "workspace": str(self._places.workspace),
             "tree": str(self._places.tree),
@@ -223,9 +241,10 @@ class Run:
         usage = self._result.get("usage")
         counts = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
         tokens = [finite(usage.get(name)) or 0 for name in counts] if isinstance(usage, dict) else []
+        cost, before = finite(self._result.get("cost_usd")) or 0.0, self._session.cost_usd if self._session else 0.0
         return {
             "turns": finite(self._result.get("turns")) or self._report.turn,
-            "cost_usd": finite(self._result.get("cost_usd")) or 0.0,
+            "cost_usd": max(0.0, cost - before),
             "tokens": int(sum(tokens)),
             "usage": dict(zip(counts, tokens, strict=False)),
             "session_id": self._session_id(),

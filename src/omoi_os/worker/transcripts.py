@@ -17,6 +17,8 @@ TIMEOUT_SECONDS = 60.0
 
 #: The CLI writes a turn a moment after it told of it, and turns that follow closely are saved together.
 SETTLE_SECONDS = 0.3
+#: On a busy machine that moment is longer: after the last turn the file is looked at once more.
+LATE_SECONDS = 2.0
 #: Saving takes at most this part of the time.
 SHARE = 0.25
 RETRY_SECONDS = 5.0
@@ -30,22 +32,24 @@ TAIL_BYTES = 4096
 
 def find_transcript(places: Places, session_id: str) -> Path | None:
     """The session's file; its folder is named after the workspace in the CLI's own way."""
-    if not _is_session_id(session_id):
+    if not is_session_id(session_id):
         return None
-    return next((path for path in sorted(_projects(places).glob(f"*/{session_id}.jsonl")) if path.is_file()), None)
+    return next((path for path in sorted(projects(places).glob(f"*/{session_id}.jsonl")) if path.is_file()), None)
 
 
 def newest_session(places: Places) -> str | None:
     """The session that was written last."""
-    found = [path for path in _projects(places).glob("*/*.jsonl") if path.is_file() and _is_session_id(path.stem)]
+    found = [path for path in projects(places).glob("*/*.jsonl") if path.is_file() and is_session_id(path.stem)]
     return max(found, key=lambda path: path.stat().st_mtime_ns).stem if found else None
 
 
-def _projects(places: Places) -> Path:
+def projects(places: Places) -> Path:
+    """Where the CLI keeps sessions, in a folder for each workspace."""
     return places.agent_config / "projects"
 
 
-def _is_session_id(text: str) -> bool:
+def is_session_id(text: str) -> bool:
+    """Whether a text may be part of a file's name."""
     return len(text) <= 100 and text.isascii() and text.replace("-", "").isalnum()
 
 
@@ -66,6 +70,7 @@ class Transcripts:
         self._places = places
         self._session_id: str | None = None
         self._due = asyncio.Event()
+        self._is_late = False
         self._uploading = asyncio.Lock()
         #: The last state that the server decided on, and whether it took it.
         self._offered: tuple[str, int, int] | None = None
@@ -77,6 +82,7 @@ class Transcripts:
         """Something was added to the session: save it soon."""
         if session_id:
             self._session_id = session_id
+            self._is_late = False
             self._due.set()
 
     async def save_turns(self) -> NoReturn:
@@ -90,6 +96,9 @@ class Transcripts:
             took = time.monotonic() - began
             if not saved:
                 self._due.set()
+            elif not self._is_late:
+                self._is_late = True
+                asyncio.get_running_loop().call_later(LATE_SECONDS, self._due.set)
             await asyncio.sleep(took * (1 / SHARE - 1) if saved else RETRY_SECONDS)
 
     async def save(self, session_id: str, *, tries: int) -> bool:

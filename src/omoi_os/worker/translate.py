@@ -39,6 +39,8 @@ class Conversation:
     """What has to be remembered from one message to the next."""
 
     workspace: str
+    #: The session of an earlier attempt that this one goes on with.
+    resumed: str | None = None
     turn: int = 0
     session_id: str | None = None
     last_message_id: str | None = None
@@ -75,6 +77,8 @@ def _system(message: SystemMessage, conversation: Conversation) -> list[Event]:
         session_id = data.get("session_id")
         conversation.session_id = session_id if isinstance(session_id, str) else conversation.session_id
         kept = {name: data[name] for name in _INIT_FIELDS if name in data}
+        if conversation.resumed is not None:
+            kept["resumed_session_id"] = conversation.resumed
         return [Event(EventType.AGENT_SYSTEM_MESSAGE, {"subtype": "init", **kept})]
     if message.subtype == "api_retry":
         names = ("attempt", "max_retries", "retry_delay_ms", "error_status", "error")

@@ -1,0 +1,98 @@
+"""The session: the conversation of the attempt before this one, put where the agent's CLI looks for it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from omoi_os.worker.api import Api
+from omoi_os.worker.child import finite
+from omoi_os.worker.failures import Failure
+from omoi_os.worker.http import HttpError
+from omoi_os.worker.places import Places
+from omoi_os.worker.transcripts import find_transcript, is_session_id, projects
+
+TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A conversation to go on with."""
+
+    id: str
+    #: What it had cost by then: the CLI counts on from there.
+    cost_usd: float
+
+
+async def restore_session(api: Api, places: Places) -> Session | None:
+    """Fetch the task's conversation and write it down for the CLI; None when there is none that can be resumed."""
+    for number in range(1, TRIES + 1):
+        try:
+            found = await api.get_session()
+            return _write(places, *found) if found else None
+        except (HttpError, OSError):
+            # A conversation is worth some patience, but not the attempt.
+            if number < TRIES:
+                await asyncio.sleep(min(5.0, 0.2 * 2**number))
+    return None
+
+
+def forget_session(places: Places, session: Session) -> None:
+    """Remove a conversation that the CLI does not take, so that nobody takes it for the newest."""
+    path = find_transcript(places, session.id)
+    if path is not None:
+        path.unlink(missing_ok=True)
+
+
+def is_refusal(failure: Failure) -> bool:
+    """Whether a conversation that failed at once may have failed because it was resumed."""
+    return failure.error_type == "unknown" or failure.api_error_status in (400, 413)
+
+
+def not_resumed(session: Session, failure: Failure) -> dict[str, Any]:
+    """What is told when the agent begins anew."""
+    error = f"The session {session.id} could not be resumed: {failure.error}"
+    return {"error": error, "error_type": failure.error_type, "hint": "The agent begins the task anew."}
+
+
+def _write(places: Places, session_id: str, content: bytes) -> Session | None:
+    if not is_session_id(session_id):
+        return None
+    own = find_transcript(places, session_id)
+    if own is not None and own.stat().st_size >= len(content):
+        # A worker that went on in the same sandbox: what lies here is as new.
+        content = own.read_bytes()
+    lines = [line for line in content.splitlines() if _parse(line)]
+    if not any(b'"assistant"' in line or b'"user"' in line for line in lines):
+        return None
+    path = own or projects(places) / _key(places.workspace) / f"{session_id}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    partial = path.with_suffix(".new")
+    partial.write_bytes(b"".join(line + b"\n" for line in lines))
+    partial.replace(path)
+    return Session(session_id, _cost(lines))
+
+
+def _key(workspace: Path) -> str:
+    """The CLI's own name for the folder of a workspace's sessions."""
+    return re.sub("[^a-zA-Z0-9]", "-", str(workspace))
+
+
+def _cost(lines: list[bytes]) -> float:
+    for line in reversed(lines):
+        if b'"cost-state"' in line and (state := _parse(line)).get("type") == "cost-state":
+            return finite(state.get("totalCostUSD")) or 0.0
+    return 0.0
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    """The JSON object of a line; an empty one for a line that is damaged or cut off."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
