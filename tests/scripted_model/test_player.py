@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from omoi_os.protocol.assignment import NOT_ACCEPTED
 from omoi_os.scripted_model.conversation import Conversation
 from omoi_os.scripted_model.player import Reply, choose_reply
 from omoi_os.scripted_model.scripts import Script, Usage
@@ -139,3 +140,13 @@ def test_the_places_of_steps_differ() -> None:
     places = [choose_reply(play, told).step for told in (after(()), after(("red",)), after((), is_subagent=True))]
 
     assert places == ["steps[0]", "on_message[0].steps[0]", "on_subagent[0]"]
+
+
+def test_work_that_was_not_accepted_is_played_from_its_beginning_again() -> None:
+    play = script(bash("a"), {"text": "end"})
+    refused = f"{NOT_ACCEPTED} it is wrong"
+
+    assert played(choose_reply(play, after((), (), (refused,)))) == "a"
+    assert played(choose_reply(play, after((), (), (refused,), ()))) == "end"
+    assert played(choose_reply(play, after((), (), (), ("go on",)))) == "end"
+    assert played(choose_reply(play, after((), (refused,)))) == "end"

@@ -1,5 +1,6 @@
 """What a call changed, found by comparing real workspaces with real git."""
 
+import itertools
 import os
 import subprocess
 import time
@@ -291,8 +292,8 @@ async def test_a_session_whose_beginning_is_lost_says_why_it_has_no_diff(workspa
 async def test_a_workspace_that_takes_long_is_compared_less_often(
     changes: Changes, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "QUICK_SECONDS", 0.0)
-    monkeypatch.setattr(module, "SHARE", 0.00001)
+    monkeypatch.setattr(module, "QUICK_SECONDS", -1.0)
+    monkeypatch.setattr(module, "_git_seconds", itertools.count(step=1000).__next__)
     sh(workspace, "echo 1 > one")
     assert named((await changes.compare()).edits) == {"one": "created"}
     sh(workspace, "echo 2 > two")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from omoi_os.protocol.assignment import NOT_ACCEPTED
 from omoi_os.scripted_model.conversation import Conversation
 from omoi_os.scripted_model.scripts import MAX_MATCHED_CHARS, Fail, Script, Step, Usage
 
@@ -44,10 +45,16 @@ class Reply:
 
 
 def choose_reply(script: Script, conversation: Conversation) -> Reply:
-    """The reply that is due: the same for the same conversation, so a request that is sent again is answered alike."""
+    """The reply that is due: the same for the same conversation, so a request that is sent again is answered alike.
+
+    When the work is done and is not accepted, the script is played from its beginning again.
+    """
     steps = script.on_subagent if conversation.is_subagent else script.steps
-    due = deque(_places("on_subagent" if conversation.is_subagent else "steps", steps))
+    name = "on_subagent" if conversation.is_subagent else "steps"
+    due = deque(_places(name, steps))
     for turn, messages in enumerate(conversation.told):
+        if not due and any(message.startswith(NOT_ACCEPTED) for message in messages):
+            due.extend(_places(name, steps))
         if not conversation.is_subagent:
             due.extendleft(reversed(list(_answers(script, messages))))
         if turn < conversation.replies and due:

@@ -21,7 +21,7 @@ MAX_DIFF_BYTES = 48 * 1024 * 1024
 #: After so many errors nothing is compared any more.
 MAX_ERRORS = 3
 
-#: A comparison that takes longer than this is not made at every call: the agent waits for it.
+#: A comparison that takes git longer than this, by its own work, is not made at every call: the agent waits for it.
 QUICK_SECONDS = 0.3
 #: The part of the time that such comparisons take at the most.
 SHARE = 0.1
@@ -64,17 +64,16 @@ class Changes:
     async def compare(self, *, surely: bool = False) -> Compared:
         """What changed since the last time; in a huge workspace not at every call, unless it has to be."""
         async with self._lock:
-            began = time.monotonic()
-            if self._last is None or (began < self._not_before and not surely):
+            if self._last is None or (time.monotonic() < self._not_before and not surely):
                 return Compared()
+            before = _git_seconds()
             try:
                 return await self._compare(self._last)
             except (TreeError, OSError) as error:
                 return await self._begin(reason=error)
             finally:
-                ended = time.monotonic()
-                slow = ended - began > QUICK_SECONDS
-                self._not_before = ended + (ended - began) / SHARE if slow else ended
+                took = _git_seconds() - before
+                self._not_before = time.monotonic() + (took / SHARE if took > QUICK_SECONDS else 0.0)
 
     async def cover(self, path: str, compared: Compared) -> bool:
         """Whether changes of this file are seen here: one was, or it is in the workspace and git does not ignore it."""
@@ -126,6 +125,12 @@ class Changes:
 def unseen(error: str) -> dict[str, Any]:
     """The data of the error that file changes may be missing."""
     return {"error": error, "error_type": "tool", "hint": "File changes may be missing from the events."}
+
+
+def _git_seconds() -> float:
+    """The processor time of the processes that were waited for: on a busy machine the clock tells nothing of a tree."""
+    used = os.times()
+    return used.children_user + used.children_system
 
 
 def _relative(workspace: Path, path: str) -> str:
