@@ -179,6 +179,8 @@ class Trouble(Payload, total=False):
     error: str
     error_type: ErrorType
     hint: str
+    #: What of a reply was there when it broke off.
+    partial_output: str
 
 
 class Completed(Payload, total=False):
@@ -194,6 +196,8 @@ class Completed(Payload, total=False):
     branch_name: str | None
     commit_sha: str | None
     files_changed: list[str]
+    #: Rounds of an implementation, see `Iteration`.
+    iterations: int
     #: What the session changed in all.
     session_diff: str
 
@@ -205,6 +209,7 @@ class Failed(Trouble, total=False):
     cost_usd: int | float
     tokens: int
     session_id: str | None
+    stop_reason: str
     session_diff: str
 
 

@@ -10,20 +10,26 @@ import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import anyio.lowlevel
 
 from omoi_os.protocol.events import Event
 from omoi_os.worker.deferred import absent
 from omoi_os.worker.sdk import (
+    AssistantMessage,
     ClaudeAgentOptions,
     ClaudeSDKClient,
     CLIConnectionError,
+    HookEvent,
+    HookMatcher,
+    Message,
     ProcessError,
     ResultMessage,
+    StreamEvent,
 )
 from omoi_os.worker.translate import Conversation, translate
+from omoi_os.worker.turns import Note, Turns
 
 TOOLS = ["Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "Skill"]
 
@@ -31,7 +37,13 @@ TOOLS = ["Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "Skill"]
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
 
-def options(start: Mapping[str, Any]) -> ClaudeAgentOptions:
+#: How much is kept of a reply that was not whole when the CLI ended.
+PARTIAL_CHARACTERS = 16 * 1024
+
+Hooks = dict[HookEvent, list[HookMatcher]]
+
+
+def options(start: Mapping[str, Any], hooks: Hooks) -> ClaudeAgentOptions:
     """The SDK's options. Settings, hooks and servers that the repository brings are never loaded."""
     return ClaudeAgentOptions(
         tools=TOOLS,
@@ -47,6 +59,8 @@ def options(start: Mapping[str, Any]) -> ClaudeAgentOptions:
         max_turns=start["max_turns"],
         max_budget_usd=start["max_budget_usd"],
         max_buffer_size=MAX_MESSAGE_BYTES,
+        hooks=hooks,
+        include_partial_messages=True,
         stderr=lambda line: print(line, file=sys.stderr, flush=True),  # noqa: T201
     )
 
@@ -86,32 +100,66 @@ async def connected(chosen: ClaudeAgentOptions) -> AsyncIterator[ClaudeSDKClient
         await client.disconnect()
 
 
-async def work(channel: Channel, start: Mapping[str, Any]) -> None:
-    """One conversation, from the prompt to its result."""
-    conversation = Conversation(workspace=start["workspace"])
-    async with connected(options(start)) as client:
-        await client.query(start["prompt"])
-        orders = asyncio.create_task(_obey(channel, client))
+class Partial:
+    """The text of the reply that is being streamed, for the case that it never becomes whole."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def follow(self, message: Message) -> None:
+        """Add what a message brings; a whole one is told of elsewhere."""
+        if isinstance(message, StreamEvent) and message.parent_tool_use_id is None:
+            delta = message.event.get("delta")
+            if isinstance(delta, dict) and delta.get("type") == "text_delta":
+                self.text = (self.text + str(delta.get("text", "")))[-PARTIAL_CHARACTERS:]
+        elif isinstance(message, AssistantMessage) and message.parent_tool_use_id is None:
+            self.text = ""
+
+
+async def work(channel: Channel, start: Mapping[str, Any], partial: Partial) -> None:
+    """One conversation, from the prompt to the reporter's order to end, or to its death."""
+    turns = Turns(channel.send)
+    async with connected(options(start, turns.hooks())) as client:
+        await turns.begin(client, start["prompt"])
+        obeying = asyncio.create_task(_obey(channel, turns))
+        relaying = asyncio.create_task(_relay(channel, client, start, turns=turns, partial=partial))
         try:
-            async for message in client.receive_messages():
-                if isinstance(message, ResultMessage):
-                    await channel.send(_result(message, conversation))
-                    return
-                for event in translate(message, conversation, now=time.monotonic()):
-                    await channel.send_event(event)
+            await asyncio.wait({obeying, relaying}, return_when=asyncio.FIRST_COMPLETED)
+            (relaying if relaying.done() else obeying).result()
         finally:
-            orders.cancel()
+            obeying.cancel()
+            relaying.cancel()
+            await asyncio.gather(obeying, relaying, return_exceptions=True)
+
+
+async def _relay(
+    channel: Channel, client: ClaudeSDKClient, start: Mapping[str, Any], *, turns: Turns, partial: Partial
+) -> NoReturn:
+    """Tell the reporter what happens, until the CLI ends, which is an error as long as nobody wanted it."""
+    conversation = Conversation(workspace=start["workspace"])
+    async for message in client.receive_messages():
+        turns.follow(message)
+        partial.follow(message)
+        if isinstance(message, ResultMessage):
+            await channel.send({**_result(message, conversation), **turns.end_turn()})
+            await turns.go_on()
+            continue
+        for event in translate(message, conversation, now=time.monotonic()):
+            await channel.send_event(event)
     raise CLIConnectionError("The agent's CLI ended without a result.")
 
 
-async def _obey(channel: Channel, client: ClaudeSDKClient) -> None:
-    """Interrupt the agent when told so, or when the reporter is gone."""
-    while True:
-        order = await channel.receive()
-        if order is None or order.get("op") == "interrupt":
-            await client.interrupt()
-        if order is None:
+async def _obey(channel: Channel, turns: Turns) -> None:
+    """Do what the reporter says until it says `end` or is gone."""
+    while (order := await channel.receive()) is not None:
+        if order["op"] == "say":
+            await turns.say(Note.from_order(order))
+        elif order["op"] == "interrupt":
+            await turns.interrupt()
+        elif order["op"] == "end":
             return
+    # A CLI whose tool runs takes long to leave.
+    await turns.interrupt()
 
 
 def _result(message: ResultMessage, conversation: Conversation) -> dict[str, Any]:
@@ -132,9 +180,10 @@ def _result(message: ResultMessage, conversation: Conversation) -> dict[str, Any
     }
 
 
-def _failure(error: Exception) -> dict[str, Any]:
+def _failure(error: Exception, partial: Partial) -> dict[str, Any]:
     code = error.exit_code if isinstance(error, ProcessError) else None
-    return {"type": "failure", "error": f"{type(error).__name__}: {error}", "exit_code": code}
+    said = f"{type(error).__name__}: {error}"
+    return {"type": "failure", "error": said, "exit_code": code, "partial_output": partial.text}
 
 
 async def _run(connection: socket.socket) -> int:
@@ -148,11 +197,12 @@ async def _run(connection: socket.socket) -> int:
         return 0
     os.environ.clear()
     os.environ.update(start["environ"])
+    partial = Partial()
     try:
-        await work(channel, start)
+        await work(channel, start, partial)
     except Exception as error:  # noqa: BLE001
         # Whatever the SDK raises, the reporter has to be told in words.
-        await channel.send(_failure(error))
+        await channel.send(_failure(error, partial))
         return 1
     finally:
         writer.close()
