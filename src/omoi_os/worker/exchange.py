@@ -34,11 +34,14 @@ class Exchange:
         self._may_pause = may_pause
         self._oom_kills = oom_kills()
         self._started = False
+        self._bare = False
         self.figures = Figures()
         #: The last result.
         self.result: dict[str, Any] = {}
         #: Whether the last turn was stopped by somebody.
         self.interrupted = False
+        #: Whether that was a bare order to stop, so that somebody has to say how to go on.
+        self.paused = False
         #: Set when nothing more is to be said: the next result is the last.
         self.closing = False
 
@@ -92,6 +95,8 @@ class Exchange:
     def _note_result(self, message: dict[str, Any]) -> None:
         self.result = message
         self.interrupted = message.get("interrupted") is True
+        self.paused = self.interrupted and self._bare
+        self._bare = False
         self.figures.add(message)
         self._report.forget_tools()
 
@@ -106,5 +111,7 @@ class Exchange:
         if not self._started and deliver == Deliver.NOW:
             deliver = Deliver.NEXT_TOOL
         bare = message.message_type == MessageType.INTERRUPT and message.content.strip(" .!\n").lower() in _ONLY_STOP
+        bare = bare and self._may_pause and self._started
         order = {"op": "say", "text": message.marked(), "deliver": deliver, "message_id": message.message_id}
-        await self._child.send({**order, "only_stop": bare and self._may_pause and self._started})
+        self._bare = bare
+        await self._child.send({**order, "only_stop": bare})

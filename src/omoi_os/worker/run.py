@@ -8,25 +8,21 @@ import signal
 import sys
 from typing import Any
 
-from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.protocol.events import EventType
-from omoi_os.worker import skills
 from omoi_os.worker.api import Api
 from omoi_os.worker.beginning import Begun
-from omoi_os.worker.checks import run_checks
-from omoi_os.worker.child import AgentChild, agent_environ
+from omoi_os.worker.child import AgentChild
 from omoi_os.worker.environment import Environment
 from omoi_os.worker.exchange import Exchange
 from omoi_os.worker.failures import Failure
 from omoi_os.worker.figures import Figures
 from omoi_os.worker.git import GitError, Repository
-from omoi_os.worker.handin import HandedIn, hand_in, save_unfinished, state_of
+from omoi_os.worker.handin import HandedIn, hand_in, save_unfinished
 from omoi_os.worker.http import HttpError
 from omoi_os.worker.inbox import Inbox
-from omoi_os.worker.iterations import Iterations
 from omoi_os.worker.launch import launch
-from omoi_os.worker.notes import read_notes
-from omoi_os.worker.prompt import guidance, prompt, with_description
+from omoi_os.worker.modes import Work
+from omoi_os.worker.prompt import with_description
 from omoi_os.worker.report import Report
 from omoi_os.worker.transcripts import Transcripts
 from omoi_os.worker.usage import Usage
@@ -62,10 +58,7 @@ class Run:
         self.inbox = Inbox(api, report)
         self._exchange: Exchange | None = None
         self._base: str | None = None
-        seconds = self._assignment.max_seconds
-        self._deadline = asyncio.get_running_loop().time() + seconds if seconds else None
-        self._stop_reason: str | None = None
-        self._iterations = 1
+        self._work: Work | None = None
         self._stopping = False
         #: True once the last event of the attempt is spooled.
         self.ended = False
@@ -120,14 +113,15 @@ class Run:
 
     async def _attend(self, exchange: Exchange) -> Failure | None:
         """Let the agent work, hand in what it did, and stay for what is said to it until then and afterwards."""
-        found = await self._check() if self._assignment.mode == ExecutionMode.VALIDATION else None
+        work = self._work = Work(self._environment, self._assignment, report=self._report, repository=self._repository)
         # Not beside the clone: the CLI takes its git status and looks for skills as soon as it starts.
-        await exchange.start(self._conversation(found), self._environment.variables, self._places)
+        await work.begin(exchange)
         while True:
-            failure = await self._converse(exchange)
+            self.ended = False
+            failure = await work.converse(exchange)
             if failure is not None:
                 return failure
-            if exchange.interrupted and await self._stay():
+            if exchange.paused and await self._stay():
                 continue
             self._report.phase = "pushing"
             handed_in = await hand_in(self._repository, self._base)
@@ -137,56 +131,10 @@ class Run:
             await self.inbox.look(seconds=LAST_LOOK_SECONDS)
             if self.inbox.waiting:
                 continue
-            await self._complete(exchange, handed_in)
+            await self._complete(exchange, work, handed_in)
             if not await self._stay(handed_in.commit_sha):
+                await self._let_go(exchange)
                 return None
-
-    async def _converse(self, exchange: Exchange) -> Failure | None:
-        """From a turn that has begun to the end of the work, as far as it goes inside the sandbox."""
-        self._report.phase = "working"
-        self.ended = False
-        if self._assignment.mode != ExecutionMode.IMPLEMENTATION:
-            failure = await exchange.turn()
-            self._stop_reason = str(exchange.result.get("stop_reason") or "end_turn")
-            return failure
-        iterations = Iterations(
-            exchange,
-            self._report,
-            check=self._check,
-            look=lambda: state_of(self._repository),
-            notes=lambda: read_notes(self._places.notes),
-            deadline=self._deadline,
-        )
-        failure = await iterations.run()
-        self._stop_reason, self._iterations = iterations.stop_reason, iterations.number
-        return failure
-
-    async def _check(self) -> list[dict[str, Any]]:
-        """Run the acceptance commands as the agent would."""
-        if not self._assignment.acceptance:
-            return []
-        self._report.phase = "validating"
-        environ = agent_environ(self._environment.variables, self._places, mark="")
-        checks = await run_checks(self._assignment.acceptance, workspace=self._places.workspace, environ=environ)
-        self._report.phase = "working"
-        return checks
-
-    def _conversation(self, found: list[dict[str, Any]] | None) -> dict[str, Any]:
-        if found:
-            passed = all(check["exit_code"] == 0 for check in found)
-            about = {"iteration": 1, "max_iterations": 1, "passed": passed, "checks": found}
-            self._report.emit(EventType.ITERATION_VALIDATION, about)
-        return {
-            "op": "start",
-            "prompt": prompt(self._assignment, found),
-            "guidance": guidance(self._assignment, notes=self._places.notes),
-            "workspace": str(self._places.workspace),
-            "plugins": skills.collect(self._places),
-            "model": self._assignment.model,
-            "max_turns": self._assignment.max_turns,
-            "max_budget_usd": self._assignment.max_budget_usd,
-            "permission_mode": self._assignment.permission_mode,
-        }
 
     async def _stay(self, commit_sha: str | None = None) -> bool:
         """Wait for somebody to say something more; whether they did. What was said is then with the agent."""
@@ -196,9 +144,12 @@ class Run:
         self._report.phase = "waiting"
         self.ended = False
         self._report.emit(EventType.AGENT_WAITING, {"linger_seconds": linger, "commit_sha": commit_sha})
-        return await self.inbox.wait(seconds=linger)
+        if await self.inbox.wait(seconds=linger):
+            return True
+        await self.inbox.look(seconds=LAST_LOOK_SECONDS)
+        return self.inbox.waiting
 
-    async def _complete(self, exchange: Exchange, handed_in: HandedIn) -> None:
+    async def _complete(self, exchange: Exchange, work: Work, handed_in: HandedIn) -> None:
         """Keep the transcript, and say that it is done."""
         if self._assignment.linger_seconds <= 0:
             await exchange.end()
@@ -209,13 +160,19 @@ class Run:
                 "success": True,
                 "final_output": str(exchange.result.get("result") or ""),
                 **self._figures(),
-                "stop_reason": self._stop_reason,
-                "iterations": self._iterations,
+                "stop_reason": work.stop_reason,
+                "iterations": work.iterations,
                 "branch_name": self._assignment.branch_name,
                 "commit_sha": handed_in.commit_sha,
                 "files_changed": list(handed_in.files_changed),
             },
         )
+
+    async def _let_go(self, exchange: Exchange) -> None:
+        """Nobody said anything more: end the agent that was kept for it, and keep the rest of its transcript."""
+        if self._assignment.linger_seconds > 0:
+            await exchange.end()
+            await self._save_transcript(tries=TRANSCRIPT_TRIES)
 
     async def _fail(self, failure: Failure) -> None:
         self._report.phase = "failing"
@@ -224,7 +181,7 @@ class Run:
         self._report.emit(failure.event_type, failure.about())
         result = self._exchange.result if self._exchange else {}
         more = {"api_error_status": failure.api_error_status, "subtype": result.get("subtype")}
-        more["stop_reason"] = self._stop_reason or failure.stop_reason
+        more["stop_reason"] = (self._work.stop_reason if self._work else None) or failure.stop_reason
         self._end(EventType.AGENT_FAILED, {**failure.about(), **more, **self._figures()})
 
     async def fail_unexpectedly(self, error: Exception) -> None:
