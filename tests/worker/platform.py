@@ -210,6 +210,11 @@ class Platform:
         await self._notify()
         results = [block for message in body["messages"] for block in _blocks(message) if _is_result(block)]
         step = self.steps[min(len(results), len(self.steps) - 1)]
+        if "once" in step and any(
+            step["text"] in str(each) for each in body["messages"] if each["role"] == "assistant"
+        ):
+            # It was said already, so this is the next turn.
+            step = step["once"]
         if not any(tool["name"] == "Agent" for tool in body["tools"]):
             # Only the main conversation may start sub-agents.
             step = {"text": "the sub-agent's answer"}
