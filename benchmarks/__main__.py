@@ -1,7 +1,8 @@
 """Every benchmark, one after the other."""
 
-from benchmarks import messages, spawn
+from benchmarks import hearing, messages, spawn
 
 if __name__ == "__main__":
     spawn.main()
     messages.main()
+    hearing.main()

@@ -181,3 +181,23 @@ def test_a_follow_up_after_completion_is_done_in_the_same_session(make_platform:
     assert platform.task(ordered["task_id"])["status"] == "completed"
     assert terminated["event_data"]["reason"] == "its work is done"
     assert platform.stop() == 0
+
+
+def test_an_api_that_is_away_for_a_while_costs_neither_events_nor_messages(platform: Platform) -> None:
+    task, sandbox_id = busy_agent(platform, "Outlive the API", seconds=4)
+    message_id = say(platform, sandbox_id, "hold on")
+
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        platform.kill_part("api")
+    done = platform.finished(task["id"])
+
+    assert (done["status"], done["attempt"]) == ("completed", 1)
+    receipts(platform, sandbox_id, message_id)
+    events = platform.events(sandbox_id)
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    told = [moment(event) for event in events if event["source"] != "system" and event["occurred_at"]]
+    assert told == sorted(told)
+    types = [event["event_type"] for event in events]
+    assert types.count("agent.tool_use") == types.count("agent.tool_completed") == 2
+    assert (types.count("agent.message_injected"), types.count("agent.completed")) == (1, 1)
