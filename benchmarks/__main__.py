@@ -3,10 +3,10 @@
 import argparse
 import asyncio
 
-from benchmarks import checkouts, ingest, messages, spawn, stream
+from benchmarks import checkouts, hearing, ingest, messages, spawn, stream
 from benchmarks.figures import HEADER, machine
 
-PARTS = ("spawn", "ingest", "stream", "messages", "checkouts")
+PARTS = ("spawn", "ingest", "stream", "messages", "hearing", "checkouts")
 
 
 def main() -> None:
@@ -25,6 +25,8 @@ def main() -> None:
         figures += asyncio.run(stream.measure(chosen.rounds))
     if "messages" in parts:
         figures += asyncio.run(messages.figures(chosen.rounds))
+    if "hearing" in parts:
+        figures += hearing.figures(chosen.rounds)
     print(f"{chosen.rounds} rounds; before: {before}; after: {machine()}")
     print(HEADER)
     for figure in figures:

@@ -54,6 +54,16 @@ class Platform:
         #: The conversation that the next attempt is given.
         self.session: tuple[str, bytes] | None = None
         self.model_calls = 0
+        #: The bodies of all requests to the model, and what those wait for whose step says `hold`.
+        self.asked: list[str] = []
+        self.may_answer = asyncio.Event()
+        #: How many replies stay unfinished, by steps that say `hang`.
+        self.hanging = 0
+        self.messages: list[dict[str, Any]] = []
+        self.acknowledged: list[str] = []
+        self.polls = 0
+        #: Hand out everything at every poll, as if nothing was held or acknowledged.
+        self.repeats_messages = False
         #: Answer every batch with this status instead.
         self.batch_status: int | None = None
         #: The largest batch body that is taken.
@@ -74,6 +84,8 @@ class Platform:
         app.router.add_put(f"{API}/transcript", self._put_transcript)
         app.router.add_get(f"{API}/session", self._get_session)
         app.router.add_get(f"{API}/task", self._get_task)
+        app.router.add_get(f"{API}/messages", self._get_messages)
+        app.router.add_post(f"{API}/messages/ack", self._acknowledge)
         app.router.add_post("/v1/messages", self._model)
         app.router.add_route("*", "/git/{path:.*}", self._git)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -176,22 +188,65 @@ class Platform:
         await self.task_ready.wait()
         return web.json_response(self.task)
 
+    async def say(self, content: str, *, message_type: str = "user_message", deliver: str = "next_tool") -> str:
+        """Queue a message; returns its id."""
+        message_id = f"0190b2c4-0000-7000-8000-{len(self.messages):012x}"
+        message = {"message_id": message_id, "message_type": message_type, "content": content, "sender": "user:me@x"}
+        self.messages.append({**message, "deliver": deliver})
+        await self._notify()
+        return message_id
+
+    async def _get_messages(self, request: web.Request) -> web.Response:
+        self._check(request)
+        self.polls += 1
+        await self._notify()
+        after = "" if self.repeats_messages else request.query.get("after", "")
+        waiting = self._waiting_after(after)
+        if not waiting and float(request.query["wait"]):
+            async with self._changed:
+                await self._changed.wait_for(lambda: bool(self._waiting_after(after)))
+            waiting = self._waiting_after(after)
+        return web.json_response({"items": waiting})
+
+    def _waiting_after(self, after: str) -> list[dict[str, Any]]:
+        known = [] if self.repeats_messages else self.acknowledged
+        return [each for each in self.messages if each["message_id"] > after and each["message_id"] not in known]
+
+    async def _acknowledge(self, request: web.Request) -> web.Response:
+        self._check(request)
+        self.acknowledged += (await request.json())["message_ids"]
+        await self._notify()
+        return web.json_response({})
+
     async def _model(self, request: web.Request) -> web.StreamResponse:
         self._check(request)
         self.model_calls += 1
         body = await request.json()
+        self.asked.append(json.dumps(body["messages"]))
+        await self._notify()
         results = [block for message in body["messages"] for block in _blocks(message) if _is_result(block)]
         step = self.steps[min(len(results), len(self.steps) - 1)]
+        if "once" in step and any(
+            step["text"] in str(each) for each in body["messages"] if each["role"] == "assistant"
+        ):
+            # It was said already, so this is the next turn.
+            step = step["once"]
         if not any(tool["name"] == "Agent" for tool in body["tools"]):
             # Only the main conversation may start sub-agents.
             step = {"text": "the sub-agent's answer"}
         if "status" in step:
             error = {"type": "error", "error": {"type": "invalid_request_error", "message": step["message"]}}
             return web.json_response(error, status=step["status"])
+        if step.get("hold"):
+            await self.may_answer.wait()
         output = _result_text(results[-1]) if results else ""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         for event in _reply(step, number=len(results), output=output, model=body["model"]):
+            if event["type"] == "content_block_stop" and step.get("hang"):
+                self.hanging += 1
+                await self._notify()
+                await asyncio.Event().wait()
             await response.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
         return response
 

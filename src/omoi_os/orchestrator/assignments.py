@@ -19,6 +19,9 @@ from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket
 from omoi_os.worker.command import door_argv, worker_argv
 
+#: The part of a sandbox's lifetime after which its agent is stopped, so that its work can still be handed in.
+_WORK_SHARE = 0.9
+
 _GIB = 1024**3
 
 
@@ -184,6 +187,7 @@ def work_environment(settings: Settings, work: Work) -> dict[str, str]:
         max_turns=settings.max_turns,
         max_budget_usd=work.sandbox.budget_usd,
         linger_seconds=task.linger_seconds,
+        max_seconds=settings.sandbox_lifetime_seconds * _WORK_SHARE,
     )
     environment = {
         **_common_environment(settings, work),

@@ -48,6 +48,8 @@ class Assignment:
     permission_mode: str = "acceptEdits"
     heartbeat_seconds: float = 30.0
     linger_seconds: float = 0.0
+    #: After so long the agent is stopped, and what there is is handed in.
+    max_seconds: float | None = None
 
     def encode(self) -> str:
         """Base64 of JSON, as it goes into the environment."""

@@ -182,6 +182,8 @@ class Trouble(Payload, total=False):
     error: str
     error_type: ErrorType
     hint: str
+    #: What of a reply was there when it broke off.
+    partial_output: str
 
 
 class Completed(Payload, total=False):
@@ -197,6 +199,8 @@ class Completed(Payload, total=False):
     branch_name: str | None
     commit_sha: str | None
     files_changed: list[str]
+    #: Rounds of an implementation, see `Iteration`.
+    iterations: int
     #: What the session changed in all.
     session_diff: str
 
@@ -208,6 +212,7 @@ class Failed(Trouble, total=False):
     cost_usd: int | float
     tokens: int
     session_id: str | None
+    stop_reason: str
     session_diff: str
 
 

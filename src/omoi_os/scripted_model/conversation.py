@@ -17,7 +17,7 @@ _OPEN, _CLOSE = "<system-reminder>", "</system-reminder>"
 #: How a note begins that hands over a message: one sent to the CLI, or one that a hook adds to a tool's result.
 _HANDED_OVER = re.compile(
     r"(?m)^(?:The user sent a new message while you were working:\n"
-    r"|(?:Pre|Post)ToolUse(?::\S{1,100})? hook additional context: )"
+    r"|(?:Pre|Post)ToolUse(?:Failure)?(?::\S{1,100})? hook additional context: )"
 )
 _HANDED_OVER_END = "\n\nThis is how Claude Code surfaces messages"
 

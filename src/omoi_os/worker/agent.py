@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import anyio.lowlevel
 
@@ -19,16 +19,20 @@ from omoi_os.protocol.events import Event, EventType
 from omoi_os.worker.changes import Changes, unseen
 from omoi_os.worker.deferred import absent
 from omoi_os.worker.sdk import (
+    AssistantMessage,
     ClaudeAgentOptions,
     ClaudeSDKClient,
     CLIConnectionError,
     HookEvent,
     HookMatcher,
+    Message,
     ProcessError,
     ResultMessage,
+    StreamEvent,
     UserMessage,
 )
 from omoi_os.worker.translate import Conversation, translate
+from omoi_os.worker.turns import Note, Turns
 from omoi_os.worker.watch import Watch
 
 TOOLS = ["Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "Skill"]
@@ -37,7 +41,13 @@ TOOLS = ["Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "Skill"]
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
 
-def options(start: Mapping[str, Any], *, hooks: dict[HookEvent, list[HookMatcher]]) -> ClaudeAgentOptions:
+#: How much is kept of a reply that was not whole when the CLI ended.
+PARTIAL_CHARACTERS = 16 * 1024
+
+Hooks = dict[HookEvent, list[HookMatcher]]
+
+
+def options(start: Mapping[str, Any], hooks: Hooks) -> ClaudeAgentOptions:
     """The SDK's options. Settings, hooks and servers that the repository brings are never loaded."""
     return ClaudeAgentOptions(
         tools=TOOLS,
@@ -55,6 +65,7 @@ def options(start: Mapping[str, Any], *, hooks: dict[HookEvent, list[HookMatcher
         max_buffer_size=MAX_MESSAGE_BYTES,
         hooks=hooks,
         resume=start["resume"],
+        include_partial_messages=True,
         stderr=lambda line: print(line, file=sys.stderr, flush=True),  # noqa: T201
     )
 
@@ -94,41 +105,81 @@ async def connected(chosen: ClaudeAgentOptions) -> AsyncIterator[ClaudeSDKClient
         await client.disconnect()
 
 
-async def work(channel: Channel, start: Mapping[str, Any]) -> None:
-    """One conversation, from the prompt to its result."""
+class Partial:
+    """The text of the reply that is being streamed, for the case that it never becomes whole."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def follow(self, message: Message) -> None:
+        """Add what a message brings; a whole one is told of elsewhere."""
+        if isinstance(message, StreamEvent) and message.parent_tool_use_id is None:
+            delta = message.event.get("delta")
+            if isinstance(delta, dict) and delta.get("type") == "text_delta":
+                self.text = (self.text + str(delta.get("text", "")))[-PARTIAL_CHARACTERS:]
+        elif isinstance(message, AssistantMessage) and message.parent_tool_use_id is None:
+            self.text = ""
+
+
+async def work(channel: Channel, start: Mapping[str, Any], partial: Partial) -> None:
+    """One conversation, from the prompt to the reporter's order to end, or to its death."""
+    turns = Turns(channel.send)
     conversation = Conversation(workspace=start["workspace"], resumed=start["resume"])
     changes = Changes(Path(start["workspace"]), Path(start["tree"]))
     watch = Watch(changes, conversation)
     beginning = asyncio.create_task(changes.begin())
-    async with connected(options(start, hooks=watch.hooks())) as client:
+    async with connected(options(start, _both(watch.hooks(), turns.hooks()))) as client:
         if (error := (await beginning).error) is not None:
             await channel.send_event(Event(EventType.AGENT_ERROR, unseen(error)))
-        await client.query(start["prompt"])
-        orders = asyncio.create_task(_obey(channel, client))
+        await turns.begin(client, start["prompt"])
+        obeying = asyncio.create_task(_obey(channel, turns))
+        relaying = asyncio.create_task(_relay(channel, client, watch, turns=turns, partial=partial))
         try:
-            async for message in client.receive_messages():
-                if isinstance(message, ResultMessage):
-                    for event in await watch.finish():
-                        await channel.send_event(event)
-                    await channel.send(_result(message, conversation))
-                    return
-                if isinstance(message, UserMessage):
-                    await watch.settle(message)
-                for event in translate(message, conversation, now=time.monotonic()):
-                    await channel.send_event(event)
+            await asyncio.wait({obeying, relaying}, return_when=asyncio.FIRST_COMPLETED)
+            (relaying if relaying.done() else obeying).result()
         finally:
-            orders.cancel()
+            obeying.cancel()
+            relaying.cancel()
+            await asyncio.gather(obeying, relaying, return_exceptions=True)
+
+
+def _both(first: Hooks, second: Hooks) -> Hooks:
+    """The hooks of both, in this order."""
+    return {event: [*first.get(event, []), *second.get(event, [])] for event in {**first, **second}}
+
+
+async def _relay(
+    channel: Channel, client: ClaudeSDKClient, watch: Watch, *, turns: Turns, partial: Partial
+) -> NoReturn:
+    """Tell the reporter what happens, until the CLI ends, which is an error as long as nobody wanted it."""
+    conversation = watch.conversation
+    async for message in client.receive_messages():
+        turns.follow(message)
+        partial.follow(message)
+        if isinstance(message, ResultMessage):
+            for event in await watch.finish():
+                await channel.send_event(event)
+            await channel.send({**_result(message, conversation), **turns.end_turn()})
+            await turns.go_on()
+            continue
+        if isinstance(message, UserMessage):
+            await watch.settle(message)
+        for event in translate(message, conversation, now=time.monotonic()):
+            await channel.send_event(event)
     raise CLIConnectionError("The agent's CLI ended without a result.")
 
 
-async def _obey(channel: Channel, client: ClaudeSDKClient) -> None:
-    """Interrupt the agent when told so, or when the reporter is gone."""
-    while True:
-        order = await channel.receive()
-        if order is None or order.get("op") == "interrupt":
-            await client.interrupt()
-        if order is None:
+async def _obey(channel: Channel, turns: Turns) -> None:
+    """Do what the reporter says until it says `end` or is gone."""
+    while (order := await channel.receive()) is not None:
+        if order["op"] == "say":
+            await turns.say(Note.from_order(order))
+        elif order["op"] == "interrupt":
+            await turns.interrupt()
+        elif order["op"] == "end":
             return
+    # A CLI whose tool runs takes long to leave.
+    await turns.interrupt()
 
 
 def _result(message: ResultMessage, conversation: Conversation) -> dict[str, Any]:
@@ -149,9 +200,10 @@ def _result(message: ResultMessage, conversation: Conversation) -> dict[str, Any
     }
 
 
-def _failure(error: Exception) -> dict[str, Any]:
+def _failure(error: Exception, partial: Partial) -> dict[str, Any]:
     code = error.exit_code if isinstance(error, ProcessError) else None
-    return {"type": "failure", "error": f"{type(error).__name__}: {error}", "exit_code": code}
+    said = f"{type(error).__name__}: {error}"
+    return {"type": "failure", "error": said, "exit_code": code, "partial_output": partial.text}
 
 
 async def _run(connection: socket.socket) -> int:
@@ -165,11 +217,12 @@ async def _run(connection: socket.socket) -> int:
         return 0
     os.environ.clear()
     os.environ.update(start["environ"])
+    partial = Partial()
     try:
-        await work(channel, start)
+        await work(channel, start, partial)
     except Exception as error:  # noqa: BLE001
         # Whatever the SDK raises, the reporter has to be told in words.
-        await channel.send(_failure(error))
+        await channel.send(_failure(error, partial))
         return 1
     finally:
         writer.close()

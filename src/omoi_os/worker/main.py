@@ -45,6 +45,7 @@ async def run(environment: Environment, begun: Begun) -> int:
             asyncio.create_task(delivery.deliver(spool, api, blobs=places.blobs, sent=begun.answer)),
             asyncio.create_task(delivery.beat(api, attempt.status, every=environment.assignment.heartbeat_seconds)),
             asyncio.create_task(attempt.transcripts.save_turns()),
+            asyncio.create_task(attempt.inbox.listen()),
         ]
         working = asyncio.create_task(_work_and_drain(attempt, spool, stop))
         try:

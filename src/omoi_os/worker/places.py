@@ -75,6 +75,11 @@ class Places:
         return self.private / handover.SOCKET
 
     @property
+    def notes(self) -> Path:
+        """What the agent writes down for itself; outside of the repository, so it is never committed."""
+        return self.home / "notes.md"
+
+    @property
     def blobs(self) -> Path:
         """Large values that wait to be put, each named by its hash."""
         return self.private / "blobs"

@@ -96,6 +96,10 @@ class Report:
         elif event_type == EventType.AGENT_SYSTEM_MESSAGE and isinstance(data.get("session_id"), str):
             self.session_id = data["session_id"]
 
+    def forget_tools(self) -> None:
+        """A turn is over: whatever ran in it does not run any more, told or not."""
+        self._tools.clear()
+
     @property
     def in_tool(self) -> bool:
         """Whether the agent waits for a tool."""

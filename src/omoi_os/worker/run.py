@@ -8,24 +8,25 @@ import signal
 import sys
 from typing import Any
 
-from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.protocol.events import EventType
-from omoi_os.worker import failures, skills
 from omoi_os.worker.api import Api
 from omoi_os.worker.beginning import Begun
 from omoi_os.worker.changes import session_changes
-from omoi_os.worker.child import AgentChild, NotJson, finite
+from omoi_os.worker.child import AgentChild
 from omoi_os.worker.environment import Environment
+from omoi_os.worker.exchange import Exchange
 from omoi_os.worker.failures import Failure
+from omoi_os.worker.figures import Figures
 from omoi_os.worker.git import GitError, Repository
+from omoi_os.worker.handin import HandedIn, hand_in, save_unfinished
 from omoi_os.worker.http import HttpError
+from omoi_os.worker.inbox import Inbox
 from omoi_os.worker.launch import launch
-from omoi_os.worker.processes import oom_kills
-from omoi_os.worker.prompt import guidance, prompt, resumed_prompt, with_description
+from omoi_os.worker.modes import Work
+from omoi_os.worker.prompt import with_description
 from omoi_os.worker.report import Report
 from omoi_os.worker.session import Session, forget_session, is_refusal, not_resumed, restore_session
 from omoi_os.worker.transcripts import Transcripts
-from omoi_os.worker.unfinished import save_unfinished_work
 from omoi_os.worker.usage import Usage
 
 EXIT_COMPLETED = 0
@@ -37,6 +38,8 @@ TRANSCRIPT_TRIES = 6
 #: How long the agent has to end its turn, and how long saving may take, after SIGTERM.
 INTERRUPT_SECONDS = 4.0
 SAVING_SECONDS = 8.0
+#: How long the last look for messages may take. While the API is away the end could not be told anyway.
+LAST_LOOK_SECONDS = 120.0
 
 
 class Run:
@@ -54,10 +57,10 @@ class Run:
         self._begun = begun
         self._child: AgentChild | None = None
         self.transcripts = Transcripts(api, self._places)
+        self.inbox = Inbox(api, report)
+        self._exchange: Exchange | None = None
         self._base: str | None = None
-        self._session: Session | None = None
-        self._result: dict[str, Any] = {}
-        self._oom_kills = oom_kills()
+        self._work: Work | None = None
         self._stopping = False
         #: True once the last event of the attempt is spooled.
         self.ended = False
@@ -68,9 +71,7 @@ class Run:
             self._emit_started()
         self._child = await AgentChild.adopt(self._begun.child or launch(str(self._places.home)))
         try:
-            failure = await self._prepare() or await self._converse()
-            if failure is None:
-                failure = await self._complete()
+            failure = await self._prepare() or await self._attend()
         finally:
             await self._child.kill()
         if failure is None:
@@ -84,7 +85,10 @@ class Run:
     async def status(self) -> dict[str, Any]:
         """The heartbeat's data."""
         agent = self._child.agent if self._child else None
-        return self._report.status() | await self._usage.measure(agent, in_tool=self._report.in_tool)
+        beat = self._report.status() | await self._usage.measure(agent, in_tool=self._report.in_tool)
+        # The worker's own checks are work, and waiting is none, whatever else runs here.
+        busy = {"validating": True, "waiting": False}.get(self._report.phase, beat["busy"])
+        return beat | {"busy": busy}
 
     def _emit_started(self) -> None:
         assignment = self._assignment
@@ -102,101 +106,106 @@ class Run:
             return Failure(str(error), "network", "The repository or the API was not reached through the gateway.")
         return None
 
-    async def _converse(self) -> Failure | None:
+    async def _attend(self) -> Failure | None:
         """Let the agent work: with the conversation of the attempt before if there is one, else from the beginning."""
-        assert self._child  # noqa: S101
         session = await restore_session(self._api, self._places) if self._assignment.attempt > 1 else None
-        self._session = session
-        failure = await self._talk(self._child)
+        failure = await self._serve(session)
         if session is None or failure is None or self._stopping or self._report.calls or not is_refusal(failure):
             return failure
         self._report.emit(EventType.AGENT_ERROR, not_resumed(session, failure))
         forget_session(self._places, session)
-        self._session, self._result = None, {}
-        await self._child.kill()
+        if self._child:
+            await self._child.kill()
         self._child = await AgentChild.adopt(launch(str(self._places.home)))
-        return await self._talk(self._child)
+        return await self._serve(None)
 
-    async def _talk(self, child: AgentChild) -> Failure | None:
-        """Start the agent and relay what it says, until its result or its death."""
-        self._report.phase = "working"
+    def _speak_with(self, child: AgentChild, session: Session | None) -> Exchange:
+        return Exchange(
+            child,
+            self._report,
+            inbox=self.inbox,
+            transcripts=self.transcripts,
+            may_pause=self._assignment.linger_seconds > 0,
+            spent_usd=session.cost_usd if session else 0.0,
+        )
+
+    async def _serve(self, session: Session | None) -> Failure | None:
+        """Hand in what the agent did, and stay for what is said to it until then and afterwards."""
+        assert self._child  # noqa: S101
+        exchange = self._exchange = self._speak_with(self._child, session)
+        work = self._work = Work(self._environment, self._assignment, report=self._report, repository=self._repository)
         # Not beside the clone: the CLI takes its git status and looks for skills as soon as it starts.
-        await child.start(self._conversation(), self._environment.variables, self._places)
-        async for message in child.messages():
-            if isinstance(message, NotJson) or message.get("type") == "event":
-                self._report.relay(message)
-                self.transcripts.note_turn(self._report.session_id)
-            elif message.get("type") == "result":
-                self._result = message
-                # The CLI writes the last of its transcript when it ends.
-                await child.wait()
-                return failures.from_result(message) if message.get("is_error") is not False else None
-            elif message.get("type") == "failure":
-                await child.wait()
-                return failures.from_child(message, said=child.stderr, out_of_memory=self._out_of_memory())
-        exit_code = await child.wait()
-        return failures.from_end(exit_code, said=child.stderr, out_of_memory=self._out_of_memory())
+        await work.begin(exchange, resume=session.id if session else None)
+        while True:
+            self.ended = False
+            failure = await work.converse(exchange)
+            if failure is not None:
+                return failure
+            if exchange.paused and await self._stay():
+                continue
+            self._report.phase = "pushing"
+            handed_in = await hand_in(self._repository, self._base)
+            if isinstance(handed_in, Failure):
+                return handed_in
+            # Not over while something was said that the agent has not heard.
+            await self.inbox.look(seconds=LAST_LOOK_SECONDS)
+            if self.inbox.waiting:
+                continue
+            await self._complete(exchange, work, handed_in)
+            if not await self._stay(handed_in.commit_sha):
+                await self._let_go(exchange)
+                return None
 
-    def _conversation(self) -> dict[str, Any]:
-        return {
-            "op": "start",
-            "prompt": resumed_prompt(self._assignment) if self._session else prompt(self._assignment),
-            "resume": self._session.id if self._session else None,
-            "guidance": guidance(self._assignment),
-            "workspace": str(self._places.workspace),
-            "tree": str(self._places.tree),
-            "plugins": skills.collect(self._places),
-            "model": self._assignment.model,
-            "max_turns": self._assignment.max_turns,
-            "max_budget_usd": self._assignment.max_budget_usd,
-            "permission_mode": self._assignment.permission_mode,
-        }
+    async def _stay(self, commit_sha: str | None = None) -> bool:
+        """Wait for somebody to say something more; whether they did. What was said is then with the agent."""
+        linger = self._assignment.linger_seconds
+        if linger <= 0:
+            return False
+        self._report.phase = "waiting"
+        self.ended = False
+        self._report.emit(EventType.AGENT_WAITING, {"linger_seconds": linger, "commit_sha": commit_sha})
+        if await self.inbox.wait(seconds=linger):
+            return True
+        await self.inbox.look(seconds=LAST_LOOK_SECONDS)
+        return self.inbox.waiting
 
-    def _out_of_memory(self) -> bool:
-        return oom_kills() > self._oom_kills
-
-    async def _complete(self) -> Failure | None:
-        """Commit, push, keep the transcript and say so; or the failure that was met on the way."""
-        self._report.phase = "pushing"
-        commit_sha: str | None = self._base
-        files_changed: list[str] = []
-        try:
-            if self._assignment.mode == ExecutionMode.IMPLEMENTATION and self._base:
-                await self._repository.commit(f"{self._assignment.title}\n\nTask: {self._assignment.task_id}\n")
-                commit_sha = await self._repository.head()
-                files_changed = await self._repository.files_changed(self._base)
-                if commit_sha != self._base:
-                    await self._repository.push()
-                    self._repository.remember_base(commit_sha)
-        except (GitError, OSError) as error:
-            final = isinstance(error, GitError) and error.final
-            return Failure(str(error), "tool" if final else "network", "The work could not be pushed to its branch.")
+    async def _complete(self, exchange: Exchange, work: Work, handed_in: HandedIn) -> None:
+        """Keep the transcript, and say that it is done."""
+        if self._assignment.linger_seconds <= 0:
+            await exchange.end()
         await self._save_transcript(tries=TRANSCRIPT_TRIES)
         changed = await self._changed()
         self._end(
             EventType.AGENT_COMPLETED,
             {
                 "success": True,
-                "final_output": str(self._result.get("result") or ""),
+                "final_output": str(exchange.result.get("result") or ""),
                 **self._figures(),
-                "stop_reason": self._result.get("stop_reason"),
+                "stop_reason": work.stop_reason,
+                "iterations": work.iterations,
                 "branch_name": self._assignment.branch_name,
-                "commit_sha": commit_sha,
-                "files_changed": files_changed,
+                "commit_sha": handed_in.commit_sha,
+                "files_changed": list(handed_in.files_changed),
                 **changed,
             },
         )
-        return None
+
+    async def _let_go(self, exchange: Exchange) -> None:
+        """Nobody said anything more: end the agent that was kept for it, and keep the rest of its transcript."""
+        if self._assignment.linger_seconds > 0:
+            await exchange.end()
+            await self._save_transcript(tries=TRANSCRIPT_TRIES)
 
     async def _fail(self, failure: Failure) -> None:
         self._report.phase = "failing"
         await self._save_work()
         await self._save_transcript(tries=TRANSCRIPT_TRIES)
-        about = {"error": failure.error, "error_type": failure.error_type, "hint": failure.hint}
-        self._report.emit(failure.event_type, about)
-        more = {"api_error_status": failure.api_error_status, "subtype": self._result.get("subtype")}
+        self._report.emit(failure.event_type, failure.about())
+        result = self._exchange.result if self._exchange else {}
+        more = {"api_error_status": failure.api_error_status, "subtype": result.get("subtype")}
+        more["stop_reason"] = (self._work.stop_reason if self._work else None) or failure.stop_reason
         changed = await self._changed()
-        self._end(EventType.AGENT_FAILED, {**about, **more, **self._figures(), **changed})
+        self._end(EventType.AGENT_FAILED, {**failure.about(), **more, **self._figures(), **changed})
 
     async def fail_unexpectedly(self, error: Exception) -> None:
         """Report an error of the worker itself."""
@@ -207,8 +216,9 @@ class Run:
     async def stop(self) -> float:
         """Ask the agent to end; returns how many seconds that may take before `shut_down` has to be called."""
         self._stopping = True
-        if self._report.phase == "working" and self._child:
-            await self._child.send({"op": "interrupt"})
+        if self._report.phase == "working" and self._exchange:
+            self._exchange.closing = True
+            await self._exchange.interrupt()
             return INTERRUPT_SECONDS
         return SAVING_SECONDS if self._report.phase in ("pushing", "failing", "stopping") else 0.0
 
@@ -238,28 +248,18 @@ class Run:
             self._report.emit(event_type, data)
 
     def _figures(self) -> dict[str, Any]:
-        usage = self._result.get("usage")
-        counts = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-        tokens = [finite(usage.get(name)) or 0 for name in counts] if isinstance(usage, dict) else []
-        cost, before = finite(self._result.get("cost_usd")) or 0.0, self._session.cost_usd if self._session else 0.0
-        return {
-            "turns": finite(self._result.get("turns")) or self._report.turn,
-            "cost_usd": max(0.0, cost - before),
-            "tokens": int(sum(tokens)),
-            "usage": dict(zip(counts, tokens, strict=False)),
-            "session_id": self._session_id(),
-        }
+        figures = self._exchange.figures if self._exchange else Figures()
+        return {**figures.data(turn=self._report.turn), "session_id": self._session_id()}
 
     def _session_id(self) -> str | None:
-        session_id = self._result.get("session_id") or self._report.session_id
+        told = self._exchange.result.get("session_id") if self._exchange else None
+        session_id = told or self._report.session_id
         return session_id if isinstance(session_id, str) else None
 
     async def _save_work(self) -> str | None:
         """Push unfinished work to the work-in-progress branch, if that can be done."""
-        if self._assignment.mode != ExecutionMode.IMPLEMENTATION or not self._base:
-            return None
         try:
-            return (await save_unfinished_work(self._repository, self._base)).commit
+            return await save_unfinished(self._repository, self._base)
         except (GitError, OSError) as error:
             about = {"error": str(error), "error_type": "network", "hint": "Unfinished work was not saved."}
             self._report.emit(EventType.AGENT_ERROR, about)

@@ -18,7 +18,7 @@ class Watch:
 
     def __init__(self, changes: Changes, conversation: Conversation) -> None:
         self._changes = changes
-        self._conversation = conversation
+        self.conversation = conversation
 
     def hooks(self) -> dict[HookEvent, list[HookMatcher]]:
         """The hooks that the CLI waits for; a comparison that is late costs the agent nothing but its result."""
@@ -27,7 +27,7 @@ class Watch:
 
     async def _after_tool(self, data: Any, tool_use_id: str | None, _: HookContext) -> SyncHookJSONOutput:
         if tool_use_id and data.get("tool_name") not in READERS:
-            self._conversation.compared[tool_use_id] = await self._changes.compare()
+            self.conversation.compared[tool_use_id] = await self._changes.compare()
         return {}
 
     async def settle(self, message: UserMessage) -> None:
@@ -38,10 +38,10 @@ class Watch:
 
     async def finish(self) -> list[Event]:
         """The events of what changed after the last call, or was not looked for at it."""
-        return edit_events(await self._changes.compare(surely=True), about={"turn": self._conversation.turn})
+        return edit_events(await self._changes.compare(surely=True), about={"turn": self.conversation.turn})
 
     async def _settle(self, tool_use_id: str, structured: Any) -> None:
-        conversation = self._conversation
+        conversation = self.conversation
         tool, _ = conversation.tools.get(tool_use_id, ("unknown", 0.0))
         if tool in READERS:
             return

@@ -1,0 +1,127 @@
+"""From a person's message to an agent in the middle of a command: P10 of the goals."""
+
+import argparse
+import os
+import select
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+from benchmarks.figures import HEADER, Beside, Figure, machine
+from tests.e2e.platform import Json, Platform, wait_for
+
+#: Later than the message can be at the worker.
+_COMMAND_SECONDS = 2
+_BOUNDARY_LIMIT_MS = 100.0
+_INTERRUPT_LIMIT_MS = 500.0
+_PATIENCE_SECONDS = 60.0
+
+#: The command says itself when it ends; its name tells it from all others.
+_SCRIPTS = {
+    "boundary": (
+        f'python3 -c "import time; time.sleep({_COMMAND_SECONDS}); print(time.time())"',
+        "match: hear a message",
+    ),
+    "interrupt": ('python3 -c "import time; time.sleep(3600)" the-long-command', "match: be interrupted"),
+}
+
+
+@contextmanager
+def running() -> Iterator[Platform]:
+    """A platform with the scripts of this benchmark."""
+    folder = Path(tempfile.mkdtemp(prefix="omoi-bench-", dir="/tmp"))
+    platform = Platform(folder)
+    for name, (command, match) in _SCRIPTS.items():
+        step = f"  - tool: Bash\n    input: {{command: '{command}', timeout: 600000}}\n"
+        platform.script(name, f"{match}\nsteps:\n{step}  - text: done\n")
+    platform.start()
+    try:
+        yield platform
+    finally:
+        platform.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _busy(platform: Platform, project_id: str, prompt: str) -> str:
+    """A sandbox whose agent is in its command."""
+    task = platform.ticket(prompt, project_id=project_id)
+    sandbox_id = str(platform.until(task["id"], "running")["sandbox_id"])
+    platform.event(sandbox_id, "agent.tool_use")
+    return sandbox_id
+
+
+def _say(platform: Platform, sandbox_id: str, **fields: str) -> str:
+    said = platform.post(f"/sandboxes/{sandbox_id}/messages", {"content": "hello", **fields})
+    return str(said["message_id"])
+
+
+def hear(platform: Platform, project_id: str) -> float:
+    """Milliseconds from the end of the command to the message's being in a request to the model."""
+    sandbox_id = _busy(platform, project_id, "Please hear a message")
+    message_id = _say(platform, sandbox_id)
+    seen = wait_for("the message to be seen", lambda: _seen(platform, sandbox_id, message_id))
+    ended = float(platform.event(sandbox_id, "agent.tool_completed")["event_data"]["output"])
+    return (datetime.fromisoformat(seen).timestamp() - ended) * 1000
+
+
+def _seen(platform: Platform, sandbox_id: str, message_id: str) -> str | None:
+    items: list[Json] = platform.get(f"/sandboxes/{sandbox_id}/messages/history")["items"]
+    return next((item["seen_at"] for item in items if item["message_id"] == message_id), None)
+
+
+def interrupt(platform: Platform, project_id: str) -> float:
+    """Milliseconds from before the `POST` to the death of the running command."""
+    sandbox_id = _busy(platform, project_id, "Please be interrupted")
+    command = wait_for("the command", _long_command)
+    handle = os.pidfd_open(command)
+    try:
+        began = time.perf_counter()
+        _say(platform, sandbox_id, message_type="interrupt")
+        if not select.select([handle], [], [], _PATIENCE_SECONDS)[0]:
+            raise RuntimeError(f"the command still ran {_PATIENCE_SECONDS:g} s after the interrupt")
+        return (time.perf_counter() - began) * 1000
+    finally:
+        os.close(handle)
+
+
+def _long_command() -> int | None:
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            arguments = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            if arguments[-2:-1] == [b"the-long-command"] and arguments[0].endswith(b"python3"):
+                return int(entry.name)
+    return None
+
+
+def figures(rounds: int) -> list[Figure]:
+    """The report's lines."""
+    with running() as platform:
+        project_id = platform.project()
+        # The first round fills caches and is not counted.
+        heard = [hear(platform, project_id) for _ in range(rounds + 1)][1:]
+        stopped = [interrupt(platform, project_id) for _ in range(rounds)]
+    return [
+        Figure("P10 tool boundary → in a model request", heard, Beside("limit", [_BOUNDARY_LIMIT_MS] * rounds), 1.0),
+        Figure("P10 interrupt → the command is dead", stopped, Beside("limit", [_INTERRUPT_LIMIT_MS] * rounds), 1.0),
+    ]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=10, help="of each (default: 10)")
+    number: int = parser.parse_args().rounds
+    before = machine()
+    found = figures(number)
+    print(f"{number} rounds; before: {before}; after: {machine()}")
+    print(HEADER)
+    for figure in found:
+        print(figure.line())
+
+
+if __name__ == "__main__":
+    main()
