@@ -36,8 +36,8 @@ TRANSCRIPT_TRIES = 6
 #: How long the agent has to end its turn, and how long saving may take, after SIGTERM.
 INTERRUPT_SECONDS = 4.0
 SAVING_SECONDS = 8.0
-#: How long the last look for messages may take before work is handed in without it.
-LAST_LOOK_SECONDS = 3.0
+#: How long the last look for messages may take. While the API is away the end could not be told anyway.
+LAST_LOOK_SECONDS = 120.0
 
 
 class Run:
