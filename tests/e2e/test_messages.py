@@ -193,6 +193,7 @@ def test_an_api_that_is_away_for_a_while_costs_neither_events_nor_messages(platf
     done = platform.finished(task["id"])
 
     assert (done["status"], done["attempt"]) == ("completed", 1)
+    assert done["result"]["final_output"] == "It was said: hold on"
     receipts(platform, sandbox_id, message_id)
     events = platform.events(sandbox_id)
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))

@@ -46,7 +46,7 @@ def test_an_ad_hoc_sandbox_that_is_deleted_while_it_waits_ends_cleanly(platform:
     terminated = platform.event(done["sandbox_id"], "sandbox.terminated")
 
     assert (done["status"], done["result"]["final_output"]) == ("completed", "It is 42.")
-    assert terminated["event_data"]["reason"] == "its work is done"
+    assert terminated["event_data"]["reason"] == "stopped by admin@localhost"
     types = [event["event_type"] for event in platform.events(done["sandbox_id"])]
     assert types[-2:] == ["agent.shutdown", "sandbox.terminated"]
     assert platform.task(ordered["task_id"])["status"] == "completed"

@@ -61,6 +61,8 @@ class Platform:
         self.hanging = 0
         self.messages: list[dict[str, Any]] = []
         self.acknowledged: list[str] = []
+        #: Answer every poll with this status instead.
+        self.messages_status: int | None = None
         self.polls = 0
         #: Hand out everything at every poll, as if nothing was held or acknowledged.
         self.repeats_messages = False
@@ -200,12 +202,16 @@ class Platform:
         self._check(request)
         self.polls += 1
         await self._notify()
+        if self.messages_status:
+            return web.json_response({}, status=self.messages_status)
         after = "" if self.repeats_messages else request.query.get("after", "")
         waiting = self._waiting_after(after)
         if not waiting and float(request.query["wait"]):
             async with self._changed:
                 await self._changed.wait_for(lambda: bool(self._waiting_after(after)))
             waiting = self._waiting_after(after)
+        if self.messages_status:
+            return web.json_response({}, status=self.messages_status)
         return web.json_response({"items": waiting})
 
     def _waiting_after(self, after: str) -> list[dict[str, Any]]:

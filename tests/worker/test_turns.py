@@ -187,3 +187,23 @@ async def test_a_killed_cli_is_told_apart_from_one_that_ended(worker: Worker, pl
     assert code == 1
     error = platform.of_type("agent.stream_error")[0]["event_data"]
     assert (error["error_type"], platform.events[-1]["event_data"]["stop_reason"]) == ("sigkill", "error")
+
+
+async def test_no_end_is_told_while_an_api_that_is_away_may_hold_a_message(
+    worker: Worker, platform: Platform, root: Path
+) -> None:
+    gate, step = gated(root)
+    platform.steps = [step, DONE]
+    await worker.start(acceptance=())
+    await in_the_tool(platform)
+    platform.messages_status = 503
+    message = await platform.say("said during the outage")
+    await asyncio.to_thread(gate.write_text, "open")
+    refused = platform.polls
+    await platform.wait_for(lambda: platform.model_calls == 2 and platform.polls > refused + 1)
+    platform.messages_status = None
+    code, _ = await worker.end()
+
+    assert code == 0
+    assert mark(message) in platform.asked[-1]
+    assert [event["event_data"]["message_id"] for event in platform.of_type("agent.message_injected")] == [message]

@@ -58,10 +58,20 @@ class Inbox:
             pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 
     async def look(self, *, seconds: float) -> None:
-        """Fetch what is there right now; what is out of reach for so long is left to `listen`."""
-        with contextlib.suppress(HttpError, TimeoutError):
+        """Fetch what is there right now; an API that is away is waited for, but not longer than this."""
+        pause = FIRST_PAUSE_SECONDS
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._poll(0)
+                while not await self._has_looked():
+                    await asyncio.sleep(pause)
+                    pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
+
+    async def _has_looked(self) -> bool:
+        try:
+            await self._poll(0)
+        except HttpError:
+            return False
+        return True
 
     async def connect(self, send: Send) -> None:
         """From now on hand on what comes, beginning with what is there."""

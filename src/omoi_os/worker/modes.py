@@ -28,7 +28,9 @@ from omoi_os.worker.report import Report
 class Work:
     """The agent's part of one attempt. `assignment` is whole: it has its description."""
 
-    def __init__(self, environment: Environment, assignment: Assignment, *, report: Report, repository: Repository):
+    def __init__(
+        self, environment: Environment, assignment: Assignment, *, report: Report, repository: Repository
+    ) -> None:
         self._environment = environment
         self._places = environment.places
         self._assignment = assignment
