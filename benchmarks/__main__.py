@@ -3,10 +3,10 @@
 import argparse
 import asyncio
 
-from benchmarks import checkouts, hearing, ingest, messages, spawn, stream
+from benchmarks import checkouts, hearing, ingest, messages, reading, spawn, stream
 from benchmarks.figures import HEADER, machine
 
-PARTS = ("spawn", "ingest", "stream", "messages", "hearing", "checkouts")
+PARTS = ("spawn", "ingest", "stream", "messages", "hearing", "reading", "checkouts")
 
 
 def main() -> None:
@@ -27,6 +27,8 @@ def main() -> None:
         figures += asyncio.run(messages.figures(chosen.rounds))
     if "hearing" in parts:
         figures += hearing.figures(chosen.rounds)
+    if "reading" in parts:
+        figures += asyncio.run(reading.measure(chosen.rounds))
     print(f"{chosen.rounds} rounds; before: {before}; after: {machine()}")
     print(HEADER)
     for figure in figures:
