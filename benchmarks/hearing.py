@@ -34,7 +34,7 @@ _SCRIPTS = {
 def running() -> Iterator[Platform]:
     """A platform with the scripts of this benchmark."""
     folder = Path(tempfile.mkdtemp(prefix="omoi-bench-", dir="/tmp"))
-    platform = Platform(folder)
+    platform = Platform(folder, OMOI_LINGER_SECONDS="0")
     for name, (command, match) in _SCRIPTS.items():
         step = f"  - tool: Bash\n    input: {{command: '{command}', timeout: 600000}}\n"
         platform.script(name, f"{match}\nsteps:\n{step}  - text: done\n")
@@ -46,12 +46,12 @@ def running() -> Iterator[Platform]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _busy(platform: Platform, project_id: str, prompt: str) -> str:
-    """A sandbox whose agent is in its command."""
-    task = platform.ticket(prompt, project_id=project_id)
-    sandbox_id = str(platform.until(task["id"], "running")["sandbox_id"])
+def _busy(platform: Platform, project_id: str, prompt: str) -> tuple[str, str]:
+    """A task, and its sandbox, whose agent is in its command."""
+    task_id = str(platform.post("/sandboxes", {"project_id": project_id, "prompt": prompt})["task_id"])
+    sandbox_id = str(platform.until(task_id, "running")["sandbox_id"])
     platform.event(sandbox_id, "agent.tool_use")
-    return sandbox_id
+    return task_id, sandbox_id
 
 
 def _say(platform: Platform, sandbox_id: str, **fields: str) -> str:
@@ -61,10 +61,11 @@ def _say(platform: Platform, sandbox_id: str, **fields: str) -> str:
 
 def hear(platform: Platform, project_id: str) -> float:
     """Milliseconds from the end of the command to the message's being in a request to the model."""
-    sandbox_id = _busy(platform, project_id, "Please hear a message")
+    task_id, sandbox_id = _busy(platform, project_id, "Please hear a message")
     message_id = _say(platform, sandbox_id)
     seen = wait_for("the message to be seen", lambda: _seen(platform, sandbox_id, message_id))
     ended = float(platform.event(sandbox_id, "agent.tool_completed")["event_data"]["output"])
+    platform.finished(task_id)
     return (datetime.fromisoformat(seen).timestamp() - ended) * 1000
 
 
@@ -75,7 +76,7 @@ def _seen(platform: Platform, sandbox_id: str, message_id: str) -> str | None:
 
 def interrupt(platform: Platform, project_id: str) -> float:
     """Milliseconds from before the `POST` to the death of the running command."""
-    sandbox_id = _busy(platform, project_id, "Please be interrupted")
+    task_id, sandbox_id = _busy(platform, project_id, "Please be interrupted")
     command = wait_for("the command", _long_command)
     handle = os.pidfd_open(command)
     try:
@@ -83,9 +84,11 @@ def interrupt(platform: Platform, project_id: str) -> float:
         _say(platform, sandbox_id, message_type="interrupt")
         if not select.select([handle], [], [], _PATIENCE_SECONDS)[0]:
             raise RuntimeError(f"the command still ran {_PATIENCE_SECONDS:g} s after the interrupt")
-        return (time.perf_counter() - began) * 1000
+        took = (time.perf_counter() - began) * 1000
     finally:
         os.close(handle)
+    platform.finished(task_id)
+    return took
 
 
 def _long_command() -> int | None:
