@@ -17,8 +17,8 @@ demo: setup ## Take a ticket to a verified branch, on this machine, in about a m
 run: setup ## Start the platform on port 18000 and keep it running until Ctrl-C
 	@$(BIN)/omoi serve
 
-test: setup ## Run the tests
-	$(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile --ignore=$(DOCKER)
+test: setup ## Run the tests, but for those of the local sandboxes, which `make check` runs
+	$(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile --ignore=$(DOCKER) --ignore-glob='*/providers/test_*'
 
 providers: setup ## Run the tests of the docker provider, against a real engine; as root
 	$(BIN)/pytest $(DOCKER)
@@ -30,7 +30,7 @@ flood: setup ## Report a million events from 200 workers through two APIs that a
 	FLOOD_EVENTS=1000000 FLOOD_WORKERS=200 FLOOD_KILLS=40 FLOOD_CRASHES=10 FLOOD_PAUSE=20 FLOOD_SECONDS=7200 \
 		$(BIN)/pytest -s tests/faults/test_ingest.py
 
-check: setup ## Lint, format, types, imports, and the sandbox's profile with no skips
+check: setup ## Lint, format, types, imports, and the tests of the local sandboxes, none of which may be skipped
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

@@ -86,7 +86,9 @@ def assert_sound(platform: Platform, task_id: str) -> Json:
         assert len(uses) == len(set(uses))
     last = Counter(event["event_type"] for event in histories[-1])
     assert (last["agent.started"], last["agent.completed"], last["task.verified"]) == (1, 1, 1)
-    assert last["agent.tool_use"] == last["agent.tool_completed"] == 3
+    # The last attempt goes on with the conversation of the one before it.
+    assert last["agent.tool_use"] == last["agent.tool_completed"] >= 1
+    assert sum(event["event_type"] == "agent.tool_use" for events in histories for event in events) >= 3
     wait_for("every process and folder to be gone", lambda: not platform.processes() and not _folders(platform))
     return done
 

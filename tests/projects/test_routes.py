@@ -30,6 +30,7 @@ async def test_a_project_is_made_with_defaults_and_shown(ada: httpx.AsyncClient)
         "egress_allow": [],
         "acceptance": [],
         "provider": None,
+        "retention_days": None,
     }
     assert (made.json()["forge"], made.json()["default_branch"]) == ("local", "main")
 
@@ -116,6 +117,7 @@ async def test_only_what_is_given_is_changed(ada: httpx.AsyncClient) -> None:
         "egress_allow": [],
         "acceptance": ["make test"],
         "provider": None,
+        "retention_days": None,
     }
     assert (changed["name"], changed["description"]) == ("x", "new")
     assert (await ada.get(path)).json() == changed

@@ -102,6 +102,7 @@ async def test_being_said_wakes_who_waits_for_that_sandbox(sessions: Sessions) -
     async with sessions.begin() as session:
         sandbox, _ = await a_work_sandbox(session, bus, now=NOON)
     async with bus.listen(Topic.MESSAGES) as wakeups:
+        await anext(wakeups)
         async with sessions.begin() as session:
             message_id = await say(session, sandbox, bus=bus)
         async with asyncio.timeout(10):

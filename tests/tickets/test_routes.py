@@ -39,6 +39,7 @@ async def test_whoever_waits_for_tasks_is_woken_by_a_change_that_held_them(
 ) -> None:
     ticket = await post_ticket(ada)
     async with bus.listen(Topic.TASKS) as wakeups:
+        await anext(wakeups)
         await ada.patch(f"/tickets/{ticket['id']}", json={"priority": "HIGH"})
         wakeup = await asyncio.wait_for(anext(wakeups), 5)
 

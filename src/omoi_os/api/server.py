@@ -67,11 +67,13 @@ async def run(settings: Settings) -> None:
     """Migrate, serve, and on SIGTERM or SIGINT let open requests end. `SetupError` when the port is taken."""
     listener = _listen(settings.host, settings.port)
     database_url = settings.database_url or embedded.url(settings.data_dir)
-    await migrate.upgrade(database_url)
+    with migrate.answering():
+        await migrate.upgrade(database_url)
     engine = make_engine(database_url)
     sessions = make_sessions(engine)
     try:
-        await _ensure_admin(settings, sessions)
+        with migrate.answering():
+            await _ensure_admin(settings, sessions)
         async with open_bus(settings, database_url) as bus:
             app = make_app(settings, sessions, bus)
             config = uvicorn.Config(

@@ -5,11 +5,9 @@ import logging
 import sys
 from typing import Any
 
-from sqlalchemy.exc import OperationalError
-
 from omoi_os.config import Settings, load_settings
 from omoi_os.db import embedded
-from omoi_os.db.migrate import upgrade
+from omoi_os.db.migrate import answering, upgrade
 from omoi_os.errors import SetupError
 
 
@@ -38,8 +36,5 @@ def connected(settings: Settings) -> Settings:
 
 async def migrate(database_url: str) -> None:
     """Bring the schema up to date; `SetupError` when the server does not answer or refuses us."""
-    try:
+    with answering():
         await upgrade(database_url)
-    except OperationalError as error:
-        said = str(error.orig).strip().splitlines()[-1:]
-        raise SetupError(f"the database does not answer ({' '.join(said)}); check DATABASE_URL") from error

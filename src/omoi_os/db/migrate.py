@@ -1,12 +1,16 @@
 """Brings the database to the newest schema, one process at a time."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import OperationalError
 
 from omoi_os.db.base import make_engine
+from omoi_os.errors import SetupError
 
 #: The advisory lock under which migrations run.
 MIGRATION_LOCK = 0x6F6D6F69
@@ -24,6 +28,16 @@ def alembic_config(connection: Connection) -> Config:
 def _upgrade(connection: Connection) -> None:
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
     command.upgrade(alembic_config(connection), "head")
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """`SetupError` when the server does not answer or refuses us while a part of the platform starts."""
+    try:
+        yield
+    except OperationalError as error:
+        said = str(error.orig).strip().splitlines()[-1:]
+        raise SetupError(f"the database does not answer ({' '.join(said)}); check DATABASE_URL") from error
 
 
 async def upgrade(database_url: str) -> None:

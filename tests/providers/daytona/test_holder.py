@@ -18,14 +18,17 @@ from tests.providers.daytona.toolbox import split
 #: Starts a child in a session of its own, whose parent is then gone, and prints its number.
 ESCAPE = """
 import os, sys
+told, tell = os.pipe()
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         print(os.getpid(), flush=True)
+        os.write(tell, b".")
         os.close(1); os.close(2)
         import time; time.sleep(600)
     os._exit(0)
 os.wait()
+os.read(told, 1)
 """
 
 

@@ -97,7 +97,7 @@ class Hold:
         self._doors = []
         self._key = self.pidfd = -1
         self.init = 0
-        cgroups.remove(self.groups)
+        cgroups.remove(self.groups, seconds=5.0)
 
     def _make_groups(self) -> None:
         limits = self.launch["limits"]
