@@ -4,6 +4,8 @@
 BIN := .venv/bin
 # Docker's tests are apart: the first time they install an engine and make an image, which takes minutes and the network.
 DOCKER := tests/providers/docker
+# One more than there are processors: many tests wait for processes of their own.
+WORKERS := $(shell echo $$(($$(nproc) + 1)))
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,8 +19,8 @@ demo: setup ## Take a ticket to a verified branch, on this machine, in about a m
 run: setup ## Start the platform on port 18000 and keep it running until Ctrl-C
 	@$(BIN)/omoi serve
 
-test: setup ## Run the tests, but for those of the local sandboxes, which `make check` runs
-	$(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile --ignore=$(DOCKER) --ignore-glob='*/providers/test_*'
+test: setup ## Run the tests, but for those of the providers, which `make check` and `make providers` run
+	$(BIN)/pytest -n $(WORKERS) --maxprocesses 5 --dist loadfile --ignore=tests/providers
 
 providers: setup ## Run the tests of the docker provider, against a real engine; as root
 	$(BIN)/pytest $(DOCKER)
@@ -30,12 +32,12 @@ flood: setup ## Report a million events from 200 workers through two APIs that a
 	FLOOD_EVENTS=1000000 FLOOD_WORKERS=200 FLOOD_KILLS=40 FLOOD_CRASHES=10 FLOOD_PAUSE=20 FLOOD_SECONDS=7200 \
 		$(BIN)/pytest -s tests/faults/test_ingest.py
 
-check: setup ## Lint, format, types, imports, and the tests of the local sandboxes, none of which may be skipped
+check: setup ## Lint, format, types, imports, and the tests of the providers, none of which may be skipped
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	PYTHONPATH=tools $(BIN)/pytest tests/providers -q -p no_skips --ignore=$(DOCKER) --ignore=tests/providers/daytona
+	PYTHONPATH=tools $(BIN)/pytest tests/providers -q -p no_skips --ignore=$(DOCKER)
 
 bench: setup ## Print the figures of speed beside their limits
 	@$(BIN)/python -m benchmarks

@@ -1,6 +1,7 @@
 """What tests share: a real PostgreSQL server for the run, a fresh database for each test."""
 
 import asyncio
+import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -22,7 +23,9 @@ NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of a server of this run, whose default database holds the newest schema and nothing else."""
-    folder = Path(tempfile.mkdtemp(prefix="omoi-pg-", dir="/tmp"))
+    # In memory a database is copied ten times as fast; each test has one.
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
+    folder = Path(tempfile.mkdtemp(prefix="omoi-pg-", dir=place))
     try:
         url = asyncio.run(embedded.start(folder))
         _forget_crashes(url)
