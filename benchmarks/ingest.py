@@ -73,17 +73,10 @@ class Bench:
 async def measure(rounds: int) -> list[Round]:
     """Ours and the others in turns."""
     async with _bench() as bench:
-        many = (await bench.reporters(1))[0]
-        await asyncio.to_thread(_fill, bench.database_url, many, _MANY)
-        first = _MANY
-        measured = []
-        for _ in range(rounds):
-            measured.append(await _round(bench, many, first=first))
-            first += 1_000
-        return measured
+        return [await _round(bench) for _ in range(rounds)]
 
 
-async def _round(bench: Bench, many: Reporter, *, first: int) -> Round:
+async def _round(bench: Bench) -> Round:
     reporters = await bench.reporters(_CONNECTIONS)
     single = await _rate(bench.api.port, reporters)
     empty = await _rate(bench.empty_port, reporters)
@@ -92,8 +85,9 @@ async def _round(bench: Bench, many: Reporter, *, first: int) -> Round:
     copied = await _copy_rate(bench.database_url, await bench.reporters(_BATCHERS))
     slow = await _post(bench.api.port, await bench.reporters(_CONNECTIONS), rate=_SLOW_RATE)
     fast = await _post(bench.api.port, await bench.reporters(_CONNECTIONS), rate=_FAST_RATE)
-    few = (await bench.reporters(1))[0]
+    few, many = await bench.reporters(2)
     await asyncio.to_thread(_fill, bench.database_url, few, _FEW)
+    await asyncio.to_thread(_fill, bench.database_url, many, _MANY)
     return Round(
         single=single,
         empty=empty,
@@ -103,7 +97,7 @@ async def _round(bench: Bench, many: Reporter, *, first: int) -> Round:
         slow_p99=percentile(slow["took"], 0.99) * 1000,
         fast_p99=percentile(fast["took"], 0.99) * 1000,
         few=await _cost(bench, few, first=_FEW),
-        many=await _cost(bench, many, first=first),
+        many=await _cost(bench, many, first=_MANY),
     )
 
 
