@@ -173,7 +173,8 @@ def _keeper(platform: Platform, sandbox_id: str) -> int:
 
 async def _kill_worker(platform: Platform, sandbox_id: str) -> None:
     provider = LocalProvider(platform.data_dir / "sandboxes")
-    script = f'kill -9 "$(cat {PID_FILE})"'
+    # Its first event goes out before anything else is done, its process id is noted a moment later.
+    script = f'until [ -s {PID_FILE} ]; do sleep 0.02; done; kill -9 "$(cat {PID_FILE})"'
     # The sandbox ends with its worker, so the command may not live to tell how it went.
     with contextlib.suppress(ProviderError):
         await provider.exec(SandboxRef(sandbox_id), ["/bin/sh", "-c", script], timeout=timedelta(seconds=10))
