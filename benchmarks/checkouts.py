@@ -1,6 +1,5 @@
 """A sandbox with a ready checkout: by a plain clone, by a reference clone, and laid over a prepared checkout."""
 
-import argparse
 import asyncio
 import secrets
 import shutil
@@ -130,14 +129,3 @@ def report(sizes: Sequence[int], rounds: int) -> None:
         shown = [f"{found[way]:.1f}" if way in found else "not here" for way in WAYS]
         ratio = f"{found[WAYS[2]] / found[WAYS[1]]:.2f}x" if WAYS[2] in found else ""
         print(f"{files:>8} {shown[0]:>16} {shown[1]:>16} {shown[2]:>16} {ratio:>8}")
-
-
-def main() -> None:
-    """Print the times for repositories of several sizes."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10, help="how often everything is measured (default: 10)")
-    report(SIZES, parser.parse_args().rounds)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,5 @@
 """From a person's message to an agent in the middle of a command: P10 of the goals."""
 
-import argparse
 import os
 import select
 import shutil
@@ -11,7 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
-from benchmarks.figures import HEADER, Beside, Figure, machine
+from benchmarks.figures import Beside, Figure
 from tests.e2e.platform import Json, Platform, wait_for
 
 #: Later than the message can be at the worker.
@@ -111,20 +110,3 @@ def figures(rounds: int) -> list[Figure]:
         Figure("P10 tool boundary → in a model request", heard, Beside("limit", [_BOUNDARY_LIMIT_MS] * rounds), 1.0),
         Figure("P10 interrupt → the command is dead", stopped, Beside("limit", [_INTERRUPT_LIMIT_MS] * rounds), 1.0),
     ]
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10, help="of each (default: 10)")
-    number: int = parser.parse_args().rounds
-    before = machine()
-    found = figures(number)
-    print(f"{number} rounds; before: {before}; after: {machine()}")
-    print(HEADER)
-    for figure in found:
-        print(figure.line())
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,5 @@
 """From a person's message to the worker that waits for it: P9 of the goals."""
 
-import argparse
 import asyncio
 import os
 import shutil
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import httpx
 
-from benchmarks.figures import HEADER, Beside, Figure, machine, percentile
+from benchmarks.figures import Beside, Figure, percentile
 from omoi_os.bus.postgres import PostgresBus
 from omoi_os.db import embedded
 from omoi_os.db.base import make_engine, make_sessions
@@ -184,20 +183,3 @@ async def figures(rounds: int) -> list[Figure]:
                 allowed = Beside("limit", [_LIMIT_REQUESTS * 1000] * len(rates))
                 found.append(Figure("P9 idle requests a sandbox and 1,000 s", rates, allowed, goal=1.0, unit=""))
     return found
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10, help="of 100 messages each (default: 10)")
-    number: int = parser.parse_args().rounds
-    before = machine()
-    found = asyncio.run(figures(number))
-    print(f"{number} rounds of 100 messages; before: {before}; after: {machine()}")
-    print(HEADER)
-    for figure in found:
-        print(figure.line())
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,5 @@
 """From a POST to its subscribers: P8 of the goals."""
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -19,7 +18,7 @@ from typing import Any
 import httpx
 import psycopg
 
-from benchmarks.figures import HEADER, Beside, Figure, machine, percentile
+from benchmarks.figures import Beside, Figure, percentile
 from omoi_os.db import embedded, migrate
 from omoi_os.db.base import make_engine, make_sessions, plain_url
 from tests.stream.servers import ADMIN, Place, Server, a_place, serving
@@ -252,20 +251,3 @@ async def measure(rounds: int) -> list[Figure]:
         Figure("P8 one event to all 1,000, p99", each, Beside("raw TCP", bare), goal=1.5),
         Figure("P8 p99 beside a stalled client", [percentile(stalled, 0.99)], Beside("without one", p99), goal=2.0),
     ]
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=20, help="how often an event goes to everyone (default: 20)")
-    rounds: int = parser.parse_args().rounds
-    before = machine()
-    found = asyncio.run(measure(rounds))
-    print(f"before: {before}; after: {machine()}")
-    print(HEADER)
-    for figure in found:
-        print(figure.line())
-
-
-if __name__ == "__main__":
-    main()
