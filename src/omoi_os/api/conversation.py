@@ -12,7 +12,7 @@ from omoi_os.stream.catching import catch_up
 from omoi_os.stream.filters import Filter
 from omoi_os.stream.hub import Hub
 from omoi_os.stream.listener import TRY_AGAIN, Listener, Subscription
-from omoi_os.stream.requests import Subscribe, Unsubscribe, Wanted, parse_line
+from omoi_os.stream.requests import Operation, Ping, Subscribe, Wanted, parse_line
 
 log = logging.getLogger(__name__)
 
@@ -50,8 +50,10 @@ class Conversation:
         except (SQLAlchemyError, OSError):
             self._listener.say("error", code=NotReady.code, detail="the database does not answer; try again")
 
-    async def _carry_out(self, operation: Subscribe | Unsubscribe) -> None:
-        if isinstance(operation, Subscribe):
+    async def _carry_out(self, operation: Operation) -> None:
+        if isinstance(operation, Ping):
+            self._listener.say("pong")
+        elif isinstance(operation, Subscribe):
             wanted = operation.wanted()
             if (
                 wanted.name not in self._listener.subscriptions

@@ -56,12 +56,19 @@ class Unsubscribe(BaseModel):
     id: Annotated[str, Field(max_length=64)]
 
 
-_OPERATION: TypeAdapter[Subscribe | Unsubscribe] = TypeAdapter(
-    Annotated[Subscribe | Unsubscribe, Field(discriminator="op")]
-)
+class Ping(BaseModel):
+    """Is anyone there? Browsers do not show the pings of the protocol itself."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    op: Literal["ping"]
 
 
-def parse_line(line: str | bytes) -> Subscribe | Unsubscribe:
+Operation = Subscribe | Unsubscribe | Ping
+_OPERATION: TypeAdapter[Operation] = TypeAdapter(Annotated[Operation, Field(discriminator="op")])
+
+
+def parse_line(line: str | bytes) -> Operation:
     """What a client's line asks for; `Invalid` says what is wrong with it."""
     try:
         value = parse(line.encode() if isinstance(line, str) else line)
@@ -70,13 +77,13 @@ def parse_line(line: str | bytes) -> Subscribe | Unsubscribe:
     return _validated(value)
 
 
-def _validated(value: object) -> Subscribe | Unsubscribe:
+def _validated(value: object) -> Operation:
     try:
         return _OPERATION.validate_python(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"][1:])
-        raise Invalid(f"{place}: {first['msg']}" if place else "op: must be subscribe or unsubscribe") from None
+        raise Invalid(f"{place}: {first['msg']}" if place else "op: must be subscribe, unsubscribe or ping") from None
 
 
 def parse_query(query: Mapping[str, str]) -> Wanted | None:

@@ -1,0 +1,183 @@
+import { type Item, type Listener, type Subscription, type Topic, request, wants } from "./subscriptions";
+
+/** `lost`: it was there, and is being looked for again. */
+export type LinkState = "connecting" | "open" | "lost";
+
+const FIRST_RETRY_MS = 250;
+const LONGEST_RETRY_MS = 8_000;
+/** Nothing heard for so long: ask, and if no answer comes, connect anew. */
+const QUIET_MS = 25_000;
+const ANSWER_MS = 5_000;
+
+/** The tab's one connection. Subscriptions outlive it: after a loss each goes on behind the last change it heard. */
+export class Connection {
+  state: LinkState = "connecting";
+  #socket: WebSocket | null = null;
+  #subscriptions = new Map<string, Subscription>();
+  #watchers = new Set<() => void>();
+  #waiting: Item[] = [];
+  #frame: number | null = null;
+  #failures = 0;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #quiet: ReturnType<typeof setTimeout> | undefined;
+  #names = 0;
+  readonly #address: string;
+
+  constructor(address: string) {
+    this.#address = address;
+  }
+
+  /** Connect, now and whenever the machine or the tab comes back. */
+  start(): void {
+    addEventListener("online", this.#hurry);
+    addEventListener("offline", this.#drop);
+    document.addEventListener("visibilitychange", this.#hurry);
+    this.#connect();
+  }
+
+  stop(): void {
+    removeEventListener("online", this.#hurry);
+    removeEventListener("offline", this.#drop);
+    document.removeEventListener("visibilitychange", this.#hurry);
+    clearTimeout(this.#retry);
+    clearTimeout(this.#quiet);
+    const socket = this.#socket;
+    this.#socket = null;
+    socket?.close();
+  }
+
+  /** Hear of a topic from now on; the function that comes back ends it. */
+  subscribe(topic: Topic, listener: Listener): () => void {
+    const name = `s${++this.#names}`;
+    const subscription: Subscription = { ...topic, name, listener, since: null, isLive: false };
+    this.#subscriptions.set(name, subscription);
+    this.#send(request(subscription));
+    return () => {
+      this.#subscriptions.delete(name);
+      this.#send(JSON.stringify({ op: "unsubscribe", id: name }));
+    };
+  }
+
+  watch(watcher: () => void): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  #hurry = (): void => {
+    if (document.visibilityState === "hidden" || this.#socket !== null) return;
+    this.#connect();
+  };
+
+  #drop = (): void => this.#socket?.close();
+
+  #connect(): void {
+    clearTimeout(this.#retry);
+    const socket = new WebSocket(this.#address);
+    this.#socket = socket;
+    socket.onopen = () => {
+      this.#failures = 0;
+      this.#become("open");
+      for (const subscription of this.#subscriptions.values()) {
+        subscription.isLive = false;
+        this.#send(request(subscription));
+      }
+      this.#listen();
+    };
+    socket.onmessage = ({ data }) => {
+      if (this.#socket !== socket) return;
+      this.#listen();
+      this.#receive(JSON.parse(data as string));
+    };
+    socket.onclose = () => {
+      if (this.#socket === socket) this.#lost();
+    };
+  }
+
+  #lost(): void {
+    this.#socket = null;
+    clearTimeout(this.#quiet);
+    this.#become("lost");
+    const longest = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures++);
+    this.#retry = setTimeout(() => this.#connect(), longest * (0.5 + Math.random() / 2));
+  }
+
+  #become(state: LinkState): void {
+    if (this.state === state) return;
+    this.state = state;
+    for (const watcher of this.#watchers) watcher();
+  }
+
+  /** A connection may die without a word; whoever is quiet is asked. */
+  #listen(): void {
+    clearTimeout(this.#quiet);
+    this.#quiet = setTimeout(() => {
+      this.#send(JSON.stringify({ op: "ping" }));
+      this.#quiet = setTimeout(() => this.#abandon(), ANSWER_MS);
+    }, QUIET_MS);
+  }
+
+  /** Do not wait for the closing handshake of a peer that says nothing. */
+  #abandon(): void {
+    const socket = this.#socket;
+    if (socket === null) return;
+    socket.onclose = socket.onmessage = socket.onopen = null;
+    socket.close();
+    this.#lost();
+  }
+
+  #send(line: string): void {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(line);
+  }
+
+  #receive(line: Item & { subscription?: string }): void {
+    switch (line.type) {
+      case "subscribed":
+      case "live": {
+        const subscription = this.#subscriptions.get(line.subscription ?? "");
+        if (subscription === undefined) return;
+        subscription.since ??= line.id;
+        subscription.isLive ||= line.type === "live";
+        return;
+      }
+      case "resync":
+        this.#flush();
+        for (const subscription of this.#subscriptions.values()) {
+          subscription.since = line.id;
+          subscription.listener.onResync?.();
+        }
+        return;
+      case "unsubscribed":
+      case "error":
+      case "pong":
+        return;
+      default:
+        this.#queue(line);
+    }
+  }
+
+  /** Changes are passed on once per frame, however many come. A hidden tab has no frames. */
+  #queue(item: Item): void {
+    this.#waiting.push(item);
+    if (this.#frame !== null) return;
+    const flush = () => this.#flush();
+    this.#frame = document.hidden ? window.setTimeout(flush, 100) : requestAnimationFrame(flush);
+  }
+
+  #flush(): void {
+    if (this.#frame !== null) {
+      cancelAnimationFrame(this.#frame);
+      clearTimeout(this.#frame);
+      this.#frame = null;
+    }
+    const items = this.#waiting;
+    this.#waiting = [];
+    const last = items.at(-1);
+    if (last === undefined) return;
+    for (const subscription of Array.from(this.#subscriptions.values())) {
+      const wanted = items.filter((item) => wants(subscription, item));
+      const heard = subscription.isLive ? last : wanted.at(-1);
+      if (heard !== undefined) subscription.since = heard.id;
+      if (wanted.length > 0) subscription.listener.onItems(wanted);
+    }
+  }
+}

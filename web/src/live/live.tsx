@@ -1,0 +1,52 @@
+import { createContext, useContext, useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
+import { Connection, type LinkState } from "./connection";
+import type { Listener, Topic } from "./subscriptions";
+
+const Live = createContext<Connection | null>(null);
+
+function address(): string {
+  const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+  return `${scheme}//${location.host}/api/v1/ws/events?types=none`;
+}
+
+/** Holds the tab's connection for everything below. */
+export function LiveProvider({ children }: { children: ReactNode }) {
+  const [connection] = useState(() => new Connection(address()));
+  useEffect(() => {
+    connection.start();
+    return () => connection.stop();
+  }, [connection]);
+  return <Live value={connection}>{children}</Live>;
+}
+
+export function useConnection(): Connection {
+  const connection = useContext(Live);
+  if (connection === null) throw new Error("there is no LiveProvider above");
+  return connection;
+}
+
+export function useLinkState(): LinkState {
+  const connection = useConnection();
+  return useSyncExternalStore(
+    (changed) => connection.watch(changed),
+    () => connection.state,
+  );
+}
+
+/** Hear of a topic while the component is there; the newest listener is the one that is called. */
+export function useLive(topic: Topic, listener: Listener): void {
+  const connection = useConnection();
+  const newest = useRef(listener);
+  useEffect(() => {
+    newest.current = listener;
+  });
+  const key = JSON.stringify(topic);
+  useEffect(
+    () =>
+      connection.subscribe(JSON.parse(key) as Topic, {
+        onItems: (items) => newest.current.onItems(items),
+        onResync: () => newest.current.onResync?.(),
+      }),
+    [connection, key],
+  );
+}

@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import type { SandboxEvent } from "@/api/client";
+import { Feed } from "./feed";
+
+function events(from: number, to: number): SandboxEvent[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => ({ seq: from + index }) as SandboxEvent);
+}
+
+const numbers = (feed: Feed) => feed.events.map((event) => event.seq);
+
+describe("a feed", () => {
+  it("shows an event once, however often it is told", () => {
+    const feed = new Feed();
+    feed.append(events(1, 3));
+    feed.append(events(2, 5));
+    expect(numbers(feed)).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it("takes nothing beyond a gap and says so", () => {
+    const feed = new Feed();
+    feed.append(events(1, 2));
+    expect(feed.append(events(4, 5))).toBe(false);
+    expect(numbers(feed)).toEqual([1, 2]);
+  });
+
+  it("grows at the front without touching what is there", () => {
+    const feed = new Feed();
+    feed.append(events(6, 8));
+    feed.prepend(events(3, 6));
+    expect(numbers(feed)).toEqual([3, 4, 5, 6, 7, 8]);
+    expect(feed.at(5)?.seq).toBe(5);
+  });
+
+  it("tells who watches of every change and of nothing else", () => {
+    const feed = new Feed();
+    let changes = 0;
+    feed.watch(() => (changes += 1));
+    feed.append(events(1, 1));
+    feed.append(events(1, 1));
+    expect(changes).toBe(1);
+  });
+});

@@ -1,0 +1,3 @@
+export function NewSandboxPage() {
+  return null;
+}

@@ -1,0 +1,72 @@
+/** What stands behind the `?` of each page: bad values are left out, so that any link opens. */
+
+type Raw = Record<string, unknown>;
+
+function text(value: unknown): string | undefined {
+  if (typeof value === "number") return String(value);
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function whole(value: unknown): number | undefined {
+  const number = typeof value === "string" ? Number(value) : value;
+  return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
+}
+
+function oneOf<T extends string>(value: unknown, known: readonly T[]): T | undefined {
+  return known.find((each) => each === value);
+}
+
+export const PRIORITIES = ["LOW", "MEDIUM", "HIGH", "CRITICAL"] as const;
+export const TICKET_TYPES = ["feature", "bug", "refactor", "docs", "test", "chore"] as const;
+
+export interface BoardSearch {
+  project?: string;
+  q?: string;
+  priority?: (typeof PRIORITIES)[number];
+  type?: (typeof TICKET_TYPES)[number];
+}
+
+export const boardSearch = (raw: Raw): BoardSearch => ({
+  project: text(raw.project),
+  q: text(raw.q),
+  priority: oneOf(raw.priority, PRIORITIES),
+  type: oneOf(raw.type, TICKET_TYPES),
+});
+
+export const VIEWS = ["timeline", "terminal", "changes", "details"] as const;
+export type View = (typeof VIEWS)[number];
+
+export interface SandboxSearch {
+  view?: View;
+  /** The number of an event that is shown and highlighted. */
+  ev?: number;
+  /** The number of the event that replay stands at. */
+  t?: number;
+  /** Kinds of events that are shown, with commas between; all without it. */
+  kinds?: string;
+  q?: string;
+}
+
+export const sandboxSearch = (raw: Raw): SandboxSearch => ({
+  view: oneOf(raw.view, VIEWS),
+  ev: whole(raw.ev),
+  t: whole(raw.t),
+  kinds: text(raw.kinds),
+  q: text(raw.q),
+});
+
+export interface SandboxesSearch {
+  status?: string;
+  project?: string;
+  q?: string;
+}
+
+export const sandboxesSearch = (raw: Raw): SandboxesSearch => ({
+  status: text(raw.status),
+  project: text(raw.project),
+  q: text(raw.q),
+});
+
+export const compareSearch = (raw: Raw): { a?: string; b?: string } => ({ a: text(raw.a), b: text(raw.b) });
+
+export const activitySearch = (raw: Raw): { project?: string; kinds?: string } => ({ project: text(raw.project), kinds: text(raw.kinds) });

@@ -1,0 +1,14 @@
+import { Link } from "@tanstack/react-router";
+import { Empty } from "@/ui/state";
+
+export function NotThere() {
+  return (
+    <Empty title="There is no such page">
+      The address may be old. Go to the{" "}
+      <Link to="/" className="text-accent underline">
+        board
+      </Link>
+      .
+    </Empty>
+  );
+}

@@ -1,0 +1,36 @@
+import { queryOptions } from "@tanstack/react-query";
+import { Refusal } from "@/api/client";
+
+export interface Me {
+  id: string;
+  email: string;
+  name: string;
+  role: "admin" | "member";
+}
+
+/** Who is signed in; null when nobody is. */
+export const meQuery = queryOptions({
+  queryKey: ["me"],
+  staleTime: Infinity,
+  queryFn: async (): Promise<Me | null> => {
+    const response = await fetch("/api/v1/auth/me");
+    if (response.status === 401) return null;
+    if (!response.ok) throw new Refusal(response.status, `the server answered ${response.status}`);
+    return response.json();
+  },
+});
+
+/** Exchange an API key for this browser's session. */
+export async function signInWithKey(key: string): Promise<void> {
+  const response = await fetch("/api/v1/auth/session", {
+    method: "POST",
+    headers: { Authorization: `Bearer ${key}` },
+  });
+  if (response.ok) return;
+  const problem: { detail?: string } = await response.json().catch(() => ({}));
+  throw new Refusal(response.status, problem.detail ?? "the key was not taken");
+}
+
+export async function signOut(): Promise<void> {
+  await fetch("/api/v1/auth/session", { method: "DELETE" });
+}

@@ -1,0 +1,65 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, Outlet } from "@tanstack/react-router";
+import { Moon, Sun } from "lucide-react";
+import { useEffect, useState } from "react";
+import { signedOut } from "@/api/client";
+import { LiveProvider } from "@/live/live";
+import { Button } from "@/ui/button";
+import { Loading, Trouble } from "@/ui/state";
+import { chooseTheme, currentTheme } from "@/ui/theme";
+import { Freshness } from "./freshness";
+import { LinkBanner } from "./link-banner";
+import { Nav } from "./nav";
+import { meQuery } from "./session";
+import { SignIn } from "./sign-in";
+
+/** What is around every page: who may see it, where one can go, and whether it is live. */
+export function Shell() {
+  const queries = useQueryClient();
+  const me = useQuery(meQuery);
+  useEffect(() => {
+    const forget = () => queries.setQueryData(meQuery.queryKey, null);
+    signedOut.addEventListener("signed-out", forget);
+    return () => signedOut.removeEventListener("signed-out", forget);
+  }, [queries]);
+  if (me.isPending) return <Loading what="OmoiOS" />;
+  if (me.isError) return <Trouble what="The page" error={me.error} retry={() => void me.refetch()} />;
+  if (me.data === null) return <SignIn />;
+  return (
+    <LiveProvider>
+      <Freshness />
+      <a href="#main" className="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:bg-surface focus:p-2">
+        Skip to the content
+      </a>
+      <div className="flex h-full flex-col">
+        <header className="flex h-12 shrink-0 items-center gap-3 border-b bg-surface px-3">
+          <Link to="/" className="flex items-center gap-2 font-semibold" aria-label="OmoiOS, the board">
+            <img src="/icon.svg" alt="" className="size-6" />
+            <span className="max-md:hidden">OmoiOS</span>
+          </Link>
+          <Nav />
+          <div className="flex-1" />
+          <ThemeButton />
+        </header>
+        <LinkBanner />
+        <main id="main" tabIndex={-1} className="min-h-0 flex-1 overflow-auto outline-none">
+          <Outlet />
+        </main>
+      </div>
+    </LiveProvider>
+  );
+}
+
+function ThemeButton() {
+  const [theme, setTheme] = useState(currentTheme);
+  const other = theme === "dark" ? "light" : "dark";
+  const choose = () => {
+    chooseTheme(other);
+    setTheme(other);
+  };
+  return (
+    <Button variant="quiet" size="icon" aria-label={`Switch to the ${other} theme`} onClick={choose}>
+      {theme === "dark" ? <Sun /> : <Moon />}
+    </Button>
+  );
+}

@@ -1,0 +1,38 @@
+import { useSyncExternalStore } from "react";
+import { absolute, ago } from "./time";
+
+let now = Date.now();
+let timer: ReturnType<typeof setInterval> | undefined;
+const watchers = new Set<() => void>();
+
+function watch(watcher: () => void): () => void {
+  watchers.add(watcher);
+  timer ??= setInterval(() => {
+    now = Date.now();
+    for (const each of watchers) each();
+  }, 1000);
+  return () => {
+    watchers.delete(watcher);
+    if (watchers.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+/** The time, each second; one clock for the whole page. */
+export function useNow(): number {
+  return useSyncExternalStore(watch, () => {
+    if (timer === undefined) now = Math.floor(Date.now() / 1000) * 1000;
+    return now;
+  });
+}
+
+/** How long ago; the exact time on hover. */
+export function Ago({ at }: { at: string }) {
+  const current = useNow();
+  return (
+    <time dateTime={at} title={absolute(at)}>
+      {ago(at, current)}
+    </time>
+  );
+}

@@ -1,0 +1,36 @@
+import { LoaderCircle } from "lucide-react";
+import type { ReactNode } from "react";
+import { Refusal } from "@/api/client";
+import { Button } from "./button";
+
+/** What stands where something is still on its way. */
+export function Loading({ what }: { what: string }) {
+  return (
+    <div role="status" className="flex items-center justify-center gap-2 p-10 text-faint">
+      <LoaderCircle aria-hidden className="size-4 animate-spin" />
+      Loading {what}…
+    </div>
+  );
+}
+
+/** What stands where there is nothing, with the next step. */
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className="mx-auto flex max-w-md flex-col items-center gap-3 px-4 py-12 text-center">
+      <h2 className="text-base font-semibold">{title}</h2>
+      <div className="text-soft">{children}</div>
+    </div>
+  );
+}
+
+/** What went wrong, in the server's sentence, and a way on. */
+export function Trouble({ what, error, retry }: { what: string; error: unknown; retry?: () => void }) {
+  const detail = error instanceof Refusal ? error.message : "the server does not answer; is it running?";
+  return (
+    <div role="alert" className="mx-auto flex max-w-md flex-col items-center gap-3 px-4 py-12 text-center">
+      <h2 className="text-base font-semibold">{what} could not be loaded</h2>
+      <p className="text-soft [overflow-wrap:anywhere]">{detail}</p>
+      {retry ? <Button onClick={retry}>Try again</Button> : null}
+    </div>
+  );
+}
