@@ -28,6 +28,7 @@ from omoi_os.sandboxes.waiters import Waiters
 from omoi_os.stream.hub import Hub
 from omoi_os.tasks import routes as tasks
 from omoi_os.tickets import routes as tickets
+from omoi_os.web.pages import Pages
 
 TITLE = "OmoiOS"
 DESCRIPTION = """Runs coding agents in isolated sandboxes and turns tickets into verified branches.
@@ -78,6 +79,7 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
         api.include_router(part.router)
     for router in (health.router, metrics.router, docs.router, auth.page, api):
         app.include_router(router)
+    app.router.default = Pages(app.router.default)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
