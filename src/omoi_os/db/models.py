@@ -1,6 +1,6 @@
 """Every table, in one place for migrations."""
 
-from omoi_os.accounts.models import ApiKey, IdempotentRequest, User
+from omoi_os.accounts.models import ApiKey, BrowserSession, IdempotentRequest, SignInCode, User
 from omoi_os.db.base import Base
 from omoi_os.projects.models import Project
 from omoi_os.sandboxes.models import (
@@ -20,6 +20,7 @@ from omoi_os.tickets.models import Ticket, TicketDependency
 __all__ = [
     "ApiKey",
     "Base",
+    "BrowserSession",
     "IdempotentRequest",
     "Installation",
     "Outbox",
@@ -28,6 +29,7 @@ __all__ = [
     "SandboxBlob",
     "SandboxEvent",
     "SandboxMessage",
+    "SignInCode",
     "Task",
     "TaskDependency",
     "Ticket",

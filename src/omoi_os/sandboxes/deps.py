@@ -52,8 +52,8 @@ async def readable_sandbox(sandbox_id: str, token: BearerToken, session: DbSessi
     """The sandbox, for itself or for a user who may see it."""
     if token.startswith(SANDBOX_PREFIX):
         return await calling_sandbox(sandbox_id, token, session, now)
-    user, _ = await identify_user(session, token, now=now)
-    return await _get_visible(session, sandbox_id, user=user)
+    identity = await identify_user(session, token, now=now)
+    return await _get_visible(session, sandbox_id, user=identity.user)
 
 
 VisibleSandbox = Annotated[Sandbox, Depends(visible_sandbox)]
