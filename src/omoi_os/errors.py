@@ -8,6 +8,7 @@ OmoiError
 │   ├── Forbidden          403
 │   ├── NotFound           404, also for what the caller may not see
 │   ├── Conflict           409
+│   │   ├── SeqTaken       409: a posted number was used for another event before
 │   │   └── StaleFence     409 `stale_fence`: the token of an ended or superseded attempt
 │   ├── TooLarge           413
 │   ├── Invalid            422
@@ -75,6 +76,10 @@ class Conflict(RequestError):
 
     status = HTTPStatus.CONFLICT
     code = "conflict"
+
+
+class SeqTaken(Conflict):
+    """A posted number that came again with other content; the first event stays."""
 
 
 class StaleFence(Conflict):

@@ -12,6 +12,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from omoi_os.accounts import routes as users
 from omoi_os.api import docs, errors, health, idempotency, metrics, stream
 from omoi_os.api.limits import BodyLimits
+from omoi_os.audit import routes as audit
+from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
@@ -64,13 +66,14 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     app.state.hub = Hub(sessions, bus)
     app.state.masker = Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token])
     app.state.waiters = Waiters(bus)
-    doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker))
+    app.state.trail = Trail(sessions, app.state.masker)
+    doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker, app.state.trail))
     app.doors = ServerErrorMiddleware(BodyLimits(doors), handler=errors.unexpected)
     app.add_middleware(BodyLimits)
     errors.install(app)
     app.add_exception_handler(idempotency.Replay, idempotency.replay)
     api = APIRouter(prefix="/api/v1")
-    for part in (events, projects, tickets, tasks, sandboxes, outcomes, workers, messages, stream, users):
+    for part in (events, projects, tickets, tasks, sandboxes, outcomes, workers, messages, stream, users, audit):
         api.include_router(part.router)
     for router in (health.router, metrics.router, docs.router, api):
         app.include_router(router)
