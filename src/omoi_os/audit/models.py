@@ -16,6 +16,7 @@ class AuditKind(StrEnum):
 
     FOREIGN_SANDBOX = "foreign_sandbox"  #: a sandbox's token was used on another sandbox's place
     CHANGED_EVENT = "changed_event"  #: a posted number came again with other content; the first one stays
+    EVENT_GAP = "event_gap"  #: a posted number is missing for too long; nothing beyond it is stored
 
 
 class ActorKind(StrEnum):

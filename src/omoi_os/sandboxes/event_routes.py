@@ -16,12 +16,13 @@ from omoi_os.api.errors import answer_for, problems
 from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.db.base import Sessions
-from omoi_os.errors import BadToken, OmoiError, SeqTaken, StaleFence
-from omoi_os.sandboxes import drafts, resent
+from omoi_os.errors import BadToken, BeyondGap, OmoiError, SeqTaken, StaleFence
+from omoi_os.sandboxes import drafts, gaps, resent
 from omoi_os.sandboxes.callers import Callers
 from omoi_os.sandboxes.deps import CallingSandbox
 from omoi_os.sandboxes.drafts import Batch
 from omoi_os.sandboxes.events import Recorded
+from omoi_os.sandboxes.gaps import Gaps
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.posts import Answer, Received
 from omoi_os.sandboxes.quota import UNIT_BYTES, Quota
@@ -39,11 +40,13 @@ class Intake:
     masker: Masker
     sessions: Sessions
     trail: Trail
+    gaps: Gaps
 
 
 def make_intake(sessions: Sessions, bus: Bus, masker: Masker, trail: Trail) -> Intake:
     """The intake over a migrated database."""
-    return Intake(Writer(sessions, bus, masker), Callers(sessions, trail), Quota(), masker, sessions, trail)
+    writer, callers = Writer(sessions, bus, masker), Callers(sessions, trail)
+    return Intake(writer, callers, Quota(), masker, sessions, trail, Gaps(sessions))
 
 
 _PLACE = re.compile(r"/api/v1/sandboxes/([^/]+)/events(/batch)?")
@@ -116,8 +119,14 @@ async def _take(intake: Intake, scope: Scope, receive: Receive, *, sandbox_id: s
     except SeqTaken as error:
         await intake.trail.record(resent.changed_event(sandbox_id, str(error)))
         raise
-    if isinstance(answer, Recorded) and answer.duplicates:
-        answer = await _without_changed(intake, sandbox_id, batch, answer)
+    except BeyondGap as error:
+        await intake.gaps.note(sandbox_id, error.acked_seq)
+        raise
+    if isinstance(answer, Recorded):
+        if gaps.leaves_one(batch, answer):
+            await intake.gaps.note(sandbox_id, answer.last_seq)
+        if answer.duplicates:
+            answer = await _without_changed(intake, sandbox_id, batch, answer)
     return _encode(answer, sandbox_id)
 
 

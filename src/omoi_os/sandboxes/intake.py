@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.base import Bus
-from omoi_os.errors import Conflict, SeqTaken
+from omoi_os.errors import BeyondGap, SeqTaken
 from omoi_os.protocol.events import Event
 from omoi_os.sandboxes import drafts, events
 from omoi_os.sandboxes.drafts import Batch, Draft
@@ -22,7 +22,7 @@ async def take_one(
 ) -> SandboxEvent:
     """Store one event and return it as stored; a second time, return the first one's row.
 
-    `Conflict` beyond a gap, `SeqTaken` for a number that was used for another event.
+    `BeyondGap` when a number before it is missing, `SeqTaken` for a number that was used for another event.
     """
     recorded = await events.record_events(session, bus, sandbox, [draft.event], now=now, masker=masker)
     if recorded.stored:
@@ -30,7 +30,7 @@ async def take_one(
     seq = draft.event.seq
     earlier = await _by_posted_seq(session, sandbox, seq) if recorded.duplicates else None
     if earlier is None:
-        raise beyond_gap(seq, recorded.last_seq)
+        raise BeyondGap(seq, recorded.last_seq)
     if not same(earlier, draft):
         raise taken(earlier)
     return earlier
@@ -53,11 +53,6 @@ async def take_spool(
     """Store what a dead worker left in its spool: as little trusted as if it had been posted."""
     batch = drafts.judge([_as_posted(frame) for frame in frames], masker)
     return await take_batch(session, bus, sandbox, batch, now=now, masker=masker)
-
-
-def beyond_gap(seq: int | None, acked_seq: int) -> Conflict:
-    """What a single event beyond a gap is answered."""
-    return Conflict(f"seq {seq} is beyond a gap; send seq {acked_seq + 1} first")
 
 
 def taken(row: SandboxEvent) -> SeqTaken:

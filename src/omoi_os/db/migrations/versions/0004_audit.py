@@ -1,4 +1,4 @@
-"""The audit trail."""
+"""The audit trail, and gaps in what sandboxes post."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -28,7 +28,12 @@ def upgrade() -> None:
         ),
     )
     op.create_index(op.f("ix_audit_entries_at"), "audit_entries", ["at"])
+    op.add_column("sandboxes", sa.Column("gap_after", sa.BigInteger(), nullable=True))
+    op.add_column("sandboxes", sa.Column("gap_seen_at", sa.DateTime(timezone=True), nullable=True))
+    op.add_column("sandboxes", sa.Column("gap_flagged_at", sa.DateTime(timezone=True), nullable=True))
 
 
 def downgrade() -> None:
+    for column in ("gap_flagged_at", "gap_seen_at", "gap_after"):
+        op.drop_column("sandboxes", column)
     op.drop_table("audit_entries")
