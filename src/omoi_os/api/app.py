@@ -14,6 +14,8 @@ from omoi_os.accounts import session_routes as auth
 from omoi_os.api import docs, errors, health, idempotency, metrics, stream
 from omoi_os.api.guard import Guard
 from omoi_os.api.limits import BodyLimits
+from omoi_os.audit import routes as audit
+from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
@@ -68,14 +70,15 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     app.state.hub = Hub(sessions, bus)
     app.state.masker = Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token])
     app.state.waiters = Waiters(bus)
-    doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker))
+    app.state.trail = Trail(sessions, app.state.masker)
+    doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker, app.state.trail))
     app.doors = ServerErrorMiddleware(BodyLimits(doors), handler=errors.unexpected)
     app.add_middleware(BodyLimits)
     app.add_middleware(Guard, settings=settings)
     errors.install(app)
     app.add_exception_handler(idempotency.Replay, idempotency.replay)
     api = APIRouter(prefix="/api/v1")
-    for part in (events, projects, tickets, tasks, sandboxes, outcomes, workers, messages, stream, users, auth):
+    for part in (events, projects, tickets, tasks, sandboxes, outcomes, workers, messages, stream, users, auth, audit):
         api.include_router(part.router)
     for router in (health.router, metrics.router, docs.router, auth.page, api):
         app.include_router(router)

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.models import Role, User
 from omoi_os.api.auth import SANDBOX_PREFIX, BearerToken, Identity, identify_user
+from omoi_os.audit.trail import Trail, foreign
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
@@ -64,6 +65,14 @@ def _masker(request: Request) -> Masker:
 AppMasker = Annotated[Masker, Depends(_masker)]
 
 
+def _trail(request: Request) -> Trail:
+    trail: Trail = request.app.state.trail
+    return trail
+
+
+AppTrail = Annotated[Trail, Depends(_trail)]
+
+
 async def known_user(session: AsyncSession, token: str, *, now: datetime) -> Identity:
     """The user that a token belongs to; `Forbidden` for a sandbox's token."""
     if token.startswith(SANDBOX_PREFIX):
@@ -75,6 +84,7 @@ async def known_user(session: AsyncSession, token: str, *, now: datetime) -> Ide
 
 async def current_identity(request: Request, token: BearerToken, session: DbSession, now: Now) -> Identity:
     """The user who calls and by what; `Forbidden` for a sandbox's token and for a key that may only read."""
+    await _note_foreign(request, token, session)
     identity = await known_user(session, token, now=now)
     if identity.scope == READ_SCOPE and request.method not in _READING:
         raise Forbidden("this API key may only read")
@@ -87,6 +97,16 @@ CurrentIdentity = Annotated[Identity, Depends(current_identity)]
 async def current_user(identity: CurrentIdentity) -> User:
     """The user who calls."""
     return identity.user
+
+
+async def _note_foreign(request: Request, token: str, session: AsyncSession) -> None:
+    """A sandbox's token opens no user's route; on another sandbox's one it is worth an entry in the audit trail."""
+    wanted = request.path_params.get("sandbox_id")
+    if wanted is None or not token.startswith(SANDBOX_PREFIX):
+        return
+    caller = await sandboxes.by_token_hash(session, token_hash(token))
+    if caller is not None and caller.id != wanted:
+        await _trail(request).record(foreign(caller.id, wanted, f"{request.method} {request.url.path}"))
 
 
 CurrentUser = Annotated[User, Depends(current_user)]
