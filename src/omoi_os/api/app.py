@@ -17,6 +17,8 @@ from omoi_os.api.limits import BodyLimits
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
+from omoi_os.monitoring import routes as monitoring
+from omoi_os.monitoring.availability import Availability
 from omoi_os.projects import routes as projects
 from omoi_os.sandboxes import event_routes as events
 from omoi_os.sandboxes import message_routes as messages
@@ -68,6 +70,7 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     app.state.hub = Hub(sessions, bus)
     app.state.masker = Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token])
     app.state.waiters = Waiters(bus)
+    app.state.availability = Availability(settings)
     doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker))
     app.doors = ServerErrorMiddleware(BodyLimits(doors), handler=errors.unexpected)
     app.add_middleware(BodyLimits)
@@ -75,7 +78,20 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     errors.install(app)
     app.add_exception_handler(idempotency.Replay, idempotency.replay)
     api = APIRouter(prefix="/api/v1")
-    for part in (events, projects, tickets, tasks, sandboxes, outcomes, workers, messages, stream, users, auth):
+    for part in (
+        events,
+        projects,
+        tickets,
+        tasks,
+        sandboxes,
+        outcomes,
+        workers,
+        messages,
+        stream,
+        monitoring,
+        users,
+        auth,
+    ):
         api.include_router(part.router)
     for router in (health.router, metrics.router, docs.router, auth.page, api):
         app.include_router(router)

@@ -22,6 +22,7 @@ from omoi_os.projects.schemas import Usd
 from omoi_os.protocol.events import Event, EventSource
 from omoi_os.sandboxes import catalogue
 from omoi_os.sandboxes.lifecycle import Purpose, SandboxState
+from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tickets.schemas import TicketIn, TicketType
 
@@ -160,14 +161,13 @@ class Trajectory(EventPage):
 class SandboxOut(BaseModel):
     """A sandbox: one attempt at a task, or one place to verify it."""
 
-    model_config = ConfigDict(from_attributes=True)
-
     id: str = Field(examples=["omoios-1f0d2b6c-a3b4c5"])
     project_id: UUID
     provider: str
     provider_ref: str | None
     purpose: Purpose
     task_id: UUID
+    task_title: str
     attempt: int
     fence: int
     status: SandboxState
@@ -185,6 +185,12 @@ class SandboxOut(BaseModel):
     created_at: AwareDatetime
     ended_at: AwareDatetime | None
     pruned_at: AwareDatetime | None = Field(description="When its events were removed for their age.")
+
+    @classmethod
+    def of(cls, sandbox: Sandbox, *, task_title: str) -> "SandboxOut":
+        """The row with what it is for."""
+        shown = {name: getattr(sandbox, name) for name in cls.model_fields if name != "task_title"}
+        return cls.model_validate(shown | {"task_title": task_title})
 
 
 class SandboxIn(BaseModel):
