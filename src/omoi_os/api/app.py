@@ -1,17 +1,15 @@
 """The HTTP application: knows every part and is known by none."""
 
 from importlib.metadata import version
-from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from omoi_os.accounts import routes as users
 from omoi_os.accounts import session_routes as auth
-from omoi_os.api import docs, errors, health, idempotency, metrics, stream
+from omoi_os.api import description, docs, errors, health, idempotency, metrics, stream
 from omoi_os.api.guard import Guard
 from omoi_os.api.limits import BodyLimits
 from omoi_os.bus.base import Bus
@@ -96,19 +94,9 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     for router in (health.router, metrics.router, docs.router, auth.page, api):
         app.include_router(router)
     app.router.default = Pages(app.router.default)
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    app.openapi = lambda: description.of(app)  # type: ignore[method-assign]
     return app
 
 
 def _name(route: APIRoute) -> str:
     return route.name
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    """FastAPI's description plus the shape of problems, which routes refer to."""
-    if app.openapi_schema is None:
-        schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        problem = errors.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-        schema["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}
-        app.openapi_schema = schema
-    return app.openapi_schema

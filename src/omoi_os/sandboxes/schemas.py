@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from omoi_os.api.paging import Page
+from omoi_os.api.shapes import Shown
 from omoi_os.api.text import Line, Text
 from omoi_os.projects.schemas import Usd
 from omoi_os.protocol.events import Event, EventSource
@@ -89,7 +90,7 @@ class EventBatch(BaseModel):
     events: list[SkipValidation[EventIn]] = Field(max_length=MAX_BATCH_EVENTS)
 
 
-class EventReceived(BaseModel):
+class EventReceived(Shown):
     """One event is stored."""
 
     status: Literal["received"] = "received"
@@ -239,7 +240,7 @@ class SandboxPage(Page):
     items: list[SandboxOut]
 
 
-class HealthOut(BaseModel):
+class HealthOut(Shown):
     """This part of the API answers."""
 
     status: Literal["ok"] = "ok"

@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, computed_field, model_validator
 
 from omoi_os.api.paging import Page
+from omoi_os.api.shapes import Shown
 from omoi_os.api.text import Command, Line, Text
 from omoi_os.projects.schemas import RepositoryName, Usd
 from omoi_os.tasks.lifecycle import ACTIVE
@@ -88,7 +89,7 @@ class TicketPatch(BaseModel):
     status: Literal["cancelled"] | None = Field(None, description="Cancels every open task of the ticket.")
 
 
-class TicketOut(BaseModel):
+class TicketOut(Shown):
     """A ticket with its tasks."""
 
     model_config = ConfigDict(from_attributes=True)
