@@ -36,9 +36,8 @@ def _check_types() -> int:
             return code
         if filecmp.cmp(fresh, TYPES, shallow=False):
             return 0
-    print(
-        f"{TYPES.relative_to(ROOT)} is not what the API describes now; run `make types` and commit it", file=sys.stderr
-    )
+    name = TYPES.relative_to(ROOT)
+    sys.stderr.write(f"{name} is not what the API describes now; run `make types` and commit it\n")
     return 1
 
 
