@@ -67,7 +67,7 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
         generate_unique_id_function=_name,
     )
     app.state.settings, app.state.sessions, app.state.bus = settings, sessions, bus
-    app.state.hub = Hub(sessions, bus)
+    app.state.hub = Hub(sessions, bus, each=settings.stream_connections)
     app.state.masker = Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token])
     app.state.waiters = Waiters(bus)
     app.state.trail = Trail(sessions, app.state.masker)
