@@ -71,6 +71,8 @@ class Platform:
         #: The largest batch body that is taken.
         self.max_batch_bytes = 1 << 30
         self.refused = 0
+        #: How many events each batch had.
+        self.batches: list[int] = []
         self._changed = asyncio.Condition()
         self._runner: web.AppRunner | None = None
         self.port = 0
@@ -145,7 +147,9 @@ class Platform:
             await self._notify()
             return web.json_response({}, status=self.batch_status or 413)
         duplicates = 0
-        for event in json.loads(body)["events"]:
+        posted = json.loads(body)["events"]
+        self.batches.append(len(posted))
+        for event in posted:
             if event["seq"] <= len(self.events):
                 assert event == self.events[event["seq"] - 1], "a resent event differs"
                 duplicates += 1

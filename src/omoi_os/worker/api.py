@@ -48,7 +48,7 @@ class Api:
         body = json.dumps(event.to_json()).encode()
         return await self._send("POST", self.events_url, body=body, content_type="application/json", timeout=timeout)
 
-    async def put_blob(self, digest: str, content: Path) -> http.Answer:
+    async def put_blob(self, digest: str, content: Path | bytes) -> http.Answer:
         """Keep a large value, named by its SHA-256."""
         return await self._send(
             "PUT", f"{self._sandbox}/blobs/{digest}", body=content, content_type="application/octet-stream"

@@ -77,6 +77,7 @@ class Exchange:
         async for message in self._child.messages():
             kind = None if isinstance(message, NotJson) else message.get("type")
             if isinstance(message, NotJson) or kind == "event":
+                await self._report.wait_for_room()
                 self._report.relay(message)
                 self._transcripts.note_turn(self._report.session_id)
             elif kind == "delivered":
