@@ -18,13 +18,16 @@ from .test_spool import full_disk
 
 MAX_BYTES = 100_000
 #: So much is said that a bound of this many bytes is soon reached, and is known afterwards.
-CALLS = 20
+CALLS = 16
 WORK: list[Step] = [
-    *({"tool": "Bash", "input": {"command": f"seq {number}00000 {number}04000"}} for number in range(1, CALLS + 1)),
+    *(
+        {"tool": "Bash", "input": {"command": f"seq {number + 10}000 {number + 10}999"}}
+        for number in range(1, CALLS + 1)
+    ),
     {"text": "done"},
 ]
 #: Runs a command where a folder is a disk of its own with little room, for any user.
-SMALL_DISK = 'mkdir -p "$0" && mount -t tmpfs -o size=600k tmpfs "$0" && exec "$@"'
+SMALL_DISK = 'mkdir -p "$0" && mount -t tmpfs -o size=128k tmpfs "$0" && exec "$@"'
 EVENT = Event("agent.message", {"text": "x" * 1000})
 
 
@@ -127,8 +130,8 @@ async def assert_agent_waits(platform: Platform) -> None:
 def assert_all_told(platform: Platform) -> None:
     assert [event["seq"] for event in platform.events] == list(range(1, len(platform.events) + 1))
     completed = [event["event_data"] for event in platform.of_type("agent.tool_completed")]
-    numbers = [int(platform.blobs[data["output_blob"]].split()[0]) for data in completed]
-    assert numbers == [number * 100_000 for number in range(1, CALLS + 1)]
+    numbers = [int(data["output"].split()[0]) for data in completed]
+    assert numbers == [(number + 10) * 1000 for number in range(1, CALLS + 1)]
     assert platform.events[-1]["event_type"] == "agent.completed"
 
 
@@ -137,12 +140,12 @@ async def test_an_agent_waits_while_too_much_waits_to_be_sent_and_goes_on_when_i
 ) -> None:
     platform.steps = WORK
     platform.batch_status = 503
-    await worker.start(acceptance=(), spool_bytes=300_000, heartbeat_seconds=0.1)
+    await worker.start(acceptance=(), max_turns=100, spool_bytes=60_000, heartbeat_seconds=0.1)
     await until_full(platform)
     await assert_agent_waits(platform)
-    waiting = worker.places.spool.stat().st_size + sum(each.stat().st_size for each in worker.places.blobs.iterdir())
+    waiting = worker.places.spool.stat().st_size
     # The bound, and the event that reached it.
-    assert 300_000 <= waiting < 300_000 + 80_000
+    assert 60_000 <= waiting < 60_000 + 30_000
 
     platform.batch_status = None
     assert (await worker.end())[0] == 0
@@ -154,7 +157,7 @@ async def test_a_full_spool_volume_stops_the_agent_and_no_more(worker: Worker, p
     platform.steps = WORK
     platform.batch_status = 503
     argv = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", SMALL_DISK, str(worker.places.private)]
-    environ = worker.environ(acceptance=(), heartbeat_seconds=0.1)
+    environ = worker.environ(acceptance=(), max_turns=100, heartbeat_seconds=0.1)
     await worker.launch([*argv, *worker_argv()], environ)
     await until_full(platform)
     await assert_agent_waits(platform)
@@ -168,7 +171,7 @@ async def test_a_full_spool_volume_stops_the_agent_and_no_more(worker: Worker, p
 async def test_sigterm_ends_a_worker_whose_agent_waits_for_room(worker: Worker, platform: Platform) -> None:
     platform.steps = WORK
     platform.batch_status = 503
-    process = await worker.start(acceptance=(), spool_bytes=100_000, heartbeat_seconds=0.1)
+    process = await worker.start(acceptance=(), max_turns=100, spool_bytes=30_000, heartbeat_seconds=0.1)
     await until_full(platform)
     process.terminate()
     platform.batch_status = None

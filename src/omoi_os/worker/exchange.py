@@ -80,6 +80,9 @@ class Exchange:
                 await self._report.wait_for_room()
                 self._report.relay(message)
                 self._transcripts.note_turn(self._report.session_id)
+            elif kind == "brake":
+                await self._report.wait_for_room()
+                await self._child.send({"op": "release", "number": message.get("number")})
             elif kind == "delivered":
                 self._inbox.note_delivered(message.get("message_id"))
             elif kind == "interrupted":
