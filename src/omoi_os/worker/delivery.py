@@ -118,6 +118,6 @@ async def beat(api: Api, status: Callable[[], Awaitable[dict[str, Any]]], *, eve
         await asyncio.sleep(every)
         event = Event(EventType.AGENT_HEARTBEAT, await status(), source=EventSource.WORKER)
         try:
-            await api.post_event(event, timeout=HEARTBEAT_TIMEOUT_SECONDS)
+            await api.post_event(event, timeout=min(HEARTBEAT_TIMEOUT_SECONDS, api.timeout))
         except HttpError:
             continue
