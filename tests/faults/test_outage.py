@@ -4,6 +4,8 @@ import time
 from datetime import UTC, datetime
 from itertools import pairwise
 
+import pytest
+
 from tests.e2e.platform import Platform
 
 OUTAGE_SECONDS = 30.0
@@ -13,12 +15,13 @@ SCRIPT = """
 match: work on
 steps:
   - tool: Bash
-    input: {command: 'date +%s.%N >> times; python3 -c "import time; time.sleep(1)"'}
-    repeat: 36
+    input: {command: 'date +%s.%N >> times; python3 -c "import time; time.sleep(1.3)"'}
+    repeat: 24
   - text: worked on
 """
 
 
+@pytest.mark.timeout(300)
 def test_half_a_minute_without_an_api_costs_no_event_of_an_agent_that_works_on(platform: Platform) -> None:
     platform.script("work-on", SCRIPT)
     task = platform.ticket("Please work on")
@@ -41,13 +44,13 @@ def test_half_a_minute_without_an_api_costs_no_event_of_an_agent_that_works_on(p
     moments = [datetime.fromisoformat(event["occurred_at"]) for event in told]
     assert moments == sorted(moments)
     during = [event for event, moment in zip(told, moments, strict=True) if began < moment < ended]
-    assert sum(event["event_type"] == "agent.tool_completed" for event in during) >= 15
+    assert sum(event["event_type"] == "agent.tool_completed" for event in during) >= 8
     assert max(after - before for before, after in pairwise(moments)).total_seconds() < OUTAGE_SECONDS / 2
     # Nothing of it was stored while the API was away.
     stored = [datetime.fromisoformat(event["created_at"]) for event in during]
     assert min(stored[1:]) > began
     types = [event["event_type"] for event in told]
-    assert types.count("agent.tool_use") == types.count("agent.tool_completed") == 36
+    assert types.count("agent.tool_use") == types.count("agent.tool_completed") == 24
     uses = [event["event_data"]["tool_use_id"] for event in told if event["event_type"] == "agent.tool_use"]
     ends = [event["event_data"]["tool_use_id"] for event in told if event["event_type"] == "agent.tool_completed"]
     assert uses == ends
