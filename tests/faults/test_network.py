@@ -19,6 +19,7 @@ from omoi_os.worker.api import Api
 from omoi_os.worker.blobs import Blobs
 from omoi_os.worker.spool import Spool
 from tests.api_process import ApiProcess, make_reporters
+from tests.e2e.platform import wait_for
 from tests.faults.proxy import Fault, Proxy
 
 #: Instead of a minute, so that what is lost is soon sent again.
@@ -47,9 +48,7 @@ class Line:
     async def beaten(self) -> None:
         """Return when another heartbeat is in the table."""
         before = len(self.stored("agent.heartbeat"))
-        async with asyncio.timeout(60):
-            while len(self.stored("agent.heartbeat")) <= before:
-                await asyncio.sleep(0.1)
+        await asyncio.to_thread(wait_for, "a heartbeat", lambda: len(self.stored("agent.heartbeat")) > before)
 
     def stored(self, event_type: str) -> list[tuple[int, int | None, dict[str, Any], datetime]]:
         """What the table has of one type, in order."""
