@@ -17,15 +17,16 @@ from omoi_os.db import embedded
 from omoi_os.db.base import Sessions, make_engine, make_sessions, plain_url
 from omoi_os.db.migrate import upgrade
 
+#: A folder in memory, if there is one: a database in it is copied ten times as fast, and nothing waits for a disk.
+IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
+
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of a server of this run, whose default database holds the newest schema and nothing else."""
-    # In memory a database is copied ten times as fast; each test has one.
-    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
-    folder = Path(tempfile.mkdtemp(prefix="omoi-pg-", dir=place))
+    folder = Path(tempfile.mkdtemp(prefix="omoi-pg-", dir=IN_MEMORY))
     try:
         url = asyncio.run(embedded.start(folder))
         _forget_crashes(url)

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import IN_MEMORY
 from tests.e2e.platform import Platform
 
 
 @pytest.fixture(scope="session")
 def platform() -> Iterator[Platform]:
     """A platform that runs for the whole session; tests take a project of their own in it."""
-    folder = Path(tempfile.mkdtemp(prefix="omoi-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="omoi-", dir=IN_MEMORY))
     shared = Platform(folder)
     shared.start()
     yield shared
@@ -22,12 +23,13 @@ def platform() -> Iterator[Platform]:
 
 
 @pytest.fixture
-def make_platform(short_tmp: Path) -> Iterator[Callable[..., Platform]]:
+def make_platform() -> Iterator[Callable[..., Platform]]:
     """Platforms of a test's own; whatever of them still runs at the end is stopped."""
+    folder = Path(tempfile.mkdtemp(prefix="omoi-", dir=IN_MEMORY))
     made: list[Platform] = []
 
     def make(**environment: str) -> Platform:
-        platform = Platform(short_tmp / str(len(made)), **environment)
+        platform = Platform(folder / str(len(made)), **environment)
         made.append(platform)
         return platform
 
@@ -35,3 +37,4 @@ def make_platform(short_tmp: Path) -> Iterator[Callable[..., Platform]]:
     for platform in made:
         if platform.process is not None and platform.process.poll() is None:
             platform.stop()
+    shutil.rmtree(folder, ignore_errors=True)

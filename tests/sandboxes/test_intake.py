@@ -45,9 +45,11 @@ async def test_hostile_frames_use_up_their_numbers_and_harm_nobody(session: Asyn
     assert events[-1].event_data == {"text": "the last word"}
 
 
-def test_a_frame_that_cannot_be_read_ends_the_spool_without_an_error() -> None:
+def test_a_frame_that_cannot_be_read_is_marked_and_no_error() -> None:
     whole = encode_frame(Event("agent.message", {}, seq=1))
     body = b'{"event_data": ' + b"[" * 200_000
     hostile = len(body).to_bytes(4, "little") + zlib.crc32(body).to_bytes(4, "little") + body
 
-    assert [event.seq for event in read_frames(whole + hostile + whole)] == [1]
+    read = read_frames(whole + hostile + whole)
+    assert [event.seq for event in read][:2] == [1, 2]
+    assert {event.event_data.get("spool_corrupt") for event in read[1:]} == {True}

@@ -39,6 +39,8 @@ class Platform:
     def __init__(self, root: Path) -> None:
         self.repositories = root / "repos"
         self.steps: list[Step] = BINOMIAL
+        #: What sub-agents are answered with.
+        self.sub_steps: list[Step] = [{"text": "the sub-agent's answer"}]
         self.task: dict[str, Any] = {}
         #: While this is clear, the task's row is not given out.
         self.task_ready = asyncio.Event()
@@ -71,6 +73,8 @@ class Platform:
         #: The largest batch body that is taken.
         self.max_batch_bytes = 1 << 30
         self.refused = 0
+        #: How many events each batch had.
+        self.batches: list[int] = []
         self._changed = asyncio.Condition()
         self._runner: web.AppRunner | None = None
         self.port = 0
@@ -145,7 +149,9 @@ class Platform:
             await self._notify()
             return web.json_response({}, status=self.batch_status or 413)
         duplicates = 0
-        for event in json.loads(body)["events"]:
+        posted = json.loads(body)["events"]
+        self.batches.append(len(posted))
+        for event in posted:
             if event["seq"] <= len(self.events):
                 assert event == self.events[event["seq"] - 1], "a resent event differs"
                 duplicates += 1
@@ -237,9 +243,10 @@ class Platform:
         ):
             # It was said already, so this is the next turn.
             step = step["once"]
-        if not any(tool["name"] == "Agent" for tool in body["tools"]):
-            # Only the main conversation may start sub-agents.
-            step = {"text": "the sub-agent's answer"}
+        # Only the main conversation may start sub-agents.
+        is_main = any(tool["name"] == "Agent" for tool in body["tools"])
+        if not is_main:
+            step = self.sub_steps[min(len(results), len(self.sub_steps) - 1)]
         if "status" in step:
             error = {"type": "error", "error": {"type": "invalid_request_error", "message": step["message"]}}
             return web.json_response(error, status=step["status"])
@@ -248,7 +255,7 @@ class Platform:
         output = _result_text(results[-1]) if results else ""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        for event in _reply(step, number=len(results), output=output, model=body["model"]):
+        for event in _reply(step, number=len(results) + (0 if is_main else 100), output=output, model=body["model"]):
             if event["type"] == "content_block_stop" and step.get("hang"):
                 self.hanging += 1
                 await self._notify()

@@ -9,6 +9,7 @@ import pytest
 from omoi_os.protocol.events import Event
 from omoi_os.worker import delivery
 from omoi_os.worker.api import Api, Superseded
+from omoi_os.worker.blobs import Blobs
 from omoi_os.worker.bounds import bounded
 from omoi_os.worker.spool import Spool
 
@@ -20,10 +21,15 @@ def api_of(platform: Platform, token: str = TOKEN) -> Api:
 
 
 @pytest.fixture
-async def spool(root: Path, platform: Platform) -> AsyncIterator[Spool]:
+def blobs(root: Path) -> Blobs:
+    return Blobs(root / "blobs")
+
+
+@pytest.fixture
+async def spool(root: Path, platform: Platform, blobs: Blobs) -> AsyncIterator[Spool]:
     """A spool that is being delivered to the platform."""
     spool = Spool(root / "spool")
-    task = asyncio.create_task(delivery.deliver(spool, api_of(platform), blobs=root / "blobs"))
+    task = asyncio.create_task(delivery.deliver(spool, api_of(platform), blobs=blobs))
     yield spool
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -82,14 +88,66 @@ async def test_an_event_that_is_never_taken_becomes_a_stub_and_the_rest_follows(
     assert platform.events[1]["event_data"]["size"] > 5000
 
 
-async def test_a_blob_is_there_before_the_event_that_names_it(spool: Spool, platform: Platform, root: Path) -> None:
-    spool.append(Event("agent.tool_completed", bounded({"output": "x" * 100_000}, blobs=root / "blobs")))
+async def test_a_blob_is_there_before_the_event_that_names_it(
+    spool: Spool, platform: Platform, blobs: Blobs, root: Path
+) -> None:
+    spool.append(Event("agent.tool_completed", bounded({"output": "x" * 100_000}, blobs=blobs)))
     await asyncio.wait_for(spool.wait_until_empty(), 30)
 
     data = platform.events[0]["event_data"]
     assert platform.blobs[data["output_blob"]] == b"x" * 100_000
     assert (data["output_size"], data["output_truncated"], len(data["output"])) == (100_000, True, 16_384)
-    assert list((root / "blobs").iterdir()) == []
+    assert (list((root / "blobs").iterdir()), blobs.size) == ([], 0)
+
+
+async def test_a_blob_that_the_disk_refused_is_put_from_memory(root: Path, platform: Platform) -> None:
+    (root / "blobs").write_text("in the way")
+    blobs = Blobs(root / "blobs")
+    spool = Spool(root / "spool")
+    spool.append(Event("agent.tool_completed", bounded({"output": "x" * 100_000}, blobs=blobs)))
+    assert not blobs.settle()
+    task = asyncio.create_task(delivery.deliver(spool, api_of(platform), blobs=blobs))
+    await asyncio.wait_for(spool.wait_until_empty(), 30)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    spool.close()
+
+    assert list(platform.blobs.values()) == [b"x" * 100_000]
+    assert blobs.settle()
+
+
+async def test_the_first_event_goes_at_once_and_the_next_ones_together(spool: Spool, platform: Platform) -> None:
+    spool.append(Event("agent.message", {"text": "first"}))
+    await platform.wait_for(lambda: len(platform.events) == 1)
+    for number in range(20):
+        spool.append(Event("agent.message", {"text": str(number)}))
+        # The sender has its turn after each of them.
+        await asyncio.sleep(0)
+    await asyncio.wait_for(spool.wait_until_empty(), 30)
+
+    assert platform.batches[0] == 1
+    assert platform.batches[1:] == [20]
+
+
+async def test_as_many_events_as_fit_into_a_batch_wait_for_no_more(
+    root: Path, platform: Platform, blobs: Blobs
+) -> None:
+    spool = Spool(root / "spool")
+    # Whatever waits for its time alone would never be sent.
+    task = asyncio.create_task(delivery.deliver(spool, api_of(platform), blobs=blobs, flush_seconds=3600))
+    spool.append(Event("agent.message", {"text": "first"}))
+    await platform.wait_for(lambda: len(platform.events) == 1)
+    for number in range(delivery.MAX_BATCH_EVENTS):
+        spool.append(Event("agent.message", {"text": str(number)}))
+    await asyncio.wait_for(spool.wait_until_empty(), 30)
+    for _ in range(3):
+        spool.append(Event("agent.message", {"text": "x" * (delivery.MAX_BATCH_BYTES // 2)}))
+    await platform.wait_for(lambda: len(platform.events) >= 103)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    spool.close()
+
+    assert platform.batches[:2] == [1, 100]
 
 
 @pytest.mark.parametrize("status", [401, 409])
@@ -99,7 +157,7 @@ async def test_delivery_ends_when_another_attempt_took_over(root: Path, platform
     spool.append(Event("agent.message", {"text": "a"}))
 
     with pytest.raises(Superseded, match=str(status)):
-        await asyncio.wait_for(delivery.deliver(spool, api_of(platform), blobs=root), 30)
+        await asyncio.wait_for(delivery.deliver(spool, api_of(platform), blobs=Blobs(root / "blobs")), 30)
     spool.close()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from omoi_os.protocol.messages import Message
 from omoi_os.protocol.spool import read_frames
 from omoi_os.worker.api import Api
+from omoi_os.worker.blobs import Blobs
 from omoi_os.worker.inbox import Inbox
 from omoi_os.worker.report import Report
 from omoi_os.worker.spool import Spool
@@ -32,7 +33,7 @@ class Heard:
 @asynccontextmanager
 async def listening(platform: Platform, root: Path) -> AsyncIterator[Inbox]:
     with contextlib.closing(Spool(root / "spool")) as spool:
-        inbox = Inbox(Api(f"{platform.url}{API}/events", TOKEN), Report(spool, blobs=root / "blobs"))
+        inbox = Inbox(Api(f"{platform.url}{API}/events", TOKEN), Report(spool, blobs=Blobs(root / "blobs")))
         task = asyncio.create_task(inbox.listen())
         yield inbox
         task.cancel()

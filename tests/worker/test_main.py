@@ -147,6 +147,31 @@ async def test_sub_agents_can_be_used(worker: Worker, platform: Platform) -> Non
     assert "the sub-agent's answer" in platform.of_type("agent.subagent_completed")[0]["event_data"]["output"]
 
 
+async def test_what_a_sub_agent_does_is_told_as_its_own(worker: Worker, platform: Platform) -> None:
+    work = {"description": "Ask", "prompt": "What is it?", "subagent_type": "Explore"}
+    platform.steps = [{"tool": "Agent", "input": {**work, "run_in_background": False}}, BASH, {"text": "done"}]
+    write = {"tool": "Bash", "input": {"command": "echo inner > inner.txt"}}
+    platform.sub_steps = [write, {"text": "the sub-agent's answer"}]
+    await worker.start(acceptance=())
+    assert (await worker.end())[0] == 0
+
+    uses = [event["event_data"] for event in platform.of_type("agent.tool_use")]
+    assert [(use["tool"], use.get("parent_tool_use_id"), use["turn"]) for use in uses] == [
+        ("Agent", None, 1),
+        ("Bash", "toolu_0", 1),
+        ("Bash", None, 2),
+    ]
+    inner = [e["event_data"] for e in platform.events if e["event_data"].get("parent_tool_use_id") == "toolu_0"]
+    assert {data["tool_use_id"] for data in inner if "tool_use_id" in data} == {"toolu_100"}
+    (edited,) = (event["event_data"] for event in platform.of_type("agent.file_edited"))
+    assert (edited["file_path"], edited["parent_tool_use_id"]) == ("inner.txt", "toolu_0")
+    types = [event["event_type"] for event in platform.events]
+    begun, over = types.index("agent.subagent_invoked"), types.index("agent.subagent_completed")
+    assert begun < types.index("agent.file_edited") < over
+    assert platform.events[begun]["event_data"]["tool_use_id"] == platform.events[over]["event_data"]["tool_use_id"]
+    assert platform.events[-1]["event_data"]["turns"] == 3
+
+
 async def test_the_agent_sees_only_what_it_may(worker: Worker, platform: Platform) -> None:
     platform.steps = [{"tool": "Bash", "input": {"command": "env"}}, {"text": "done"}]
     await worker.start()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from omoi_os.worker.blobs import Blobs
 from omoi_os.worker.child import MAX_LINE_BYTES, AgentChild, NotJson
 from omoi_os.worker.launch import CHANNEL, launch
 from omoi_os.worker.report import MAX_UNREADABLE, Report
@@ -23,7 +24,7 @@ async def spool(root: Path) -> AsyncIterator[Spool]:
 
 @pytest.fixture
 def report(spool: Spool, root: Path) -> Report:
-    return Report(spool, blobs=root / "blobs")
+    return Report(spool, blobs=Blobs(root / "blobs"))
 
 
 async def say(script: str, home: Path) -> list[dict[str, Any] | NotJson]:

@@ -3,8 +3,6 @@
 import asyncio
 import json
 import os
-import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,10 +10,9 @@ import pytest
 from omoi_os.protocol.events import Event
 from omoi_os.protocol.paths import DOOR_PORT
 from omoi_os.protocol.spool import read_frames
-from omoi_os.worker.bounds import keep
+from omoi_os.worker.blobs import Blobs
 from omoi_os.worker.command import salvage_argv
 from omoi_os.worker.git import Repository
-from omoi_os.worker.salvage import stop_worker
 from omoi_os.worker.spool import Spool
 
 from .conftest import TASK_ID, Worker, git
@@ -34,7 +31,7 @@ async def leave_behind(worker: Worker) -> None:
     spool = Spool(worker.places.spool)
     for number in range(1, 251):
         spool.append(Event("agent.message", {"text": f"said {number}"}, event_id=f"e{number}"))
-    digest = keep(b"large", blobs=worker.places.blobs)
+    digest = Blobs(worker.places.blobs).keep(b"large")
     spool.append(Event("agent.message", {"text": "cut", "text_blob": digest}, event_id="blob"))
     spool.close()
     with worker.places.spool.open("ab") as torn:
@@ -109,24 +106,6 @@ async def test_a_worker_that_still_runs_saves_by_itself_first(
     shutdown = platform.events[-1]
     assert shutdown["event_type"] == "agent.shutdown"
     assert shutdown["event_data"]["wip_commit"] == found["wip_commit"] == git(repository, "rev-parse", f"wip/{TASK_ID}")
-
-
-async def test_a_worker_that_hangs_is_killed_and_a_stranger_with_its_number_is_not(worker: Worker, root: Path) -> None:
-    hanging = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)"
-    worker.places.private.mkdir(parents=True)
-    for name, survives in (("some.program ", True), ("omoi_os.worker.main ", False)):
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", "-c", f"{hanging} # from {name}import main"), stdout=asyncio.subprocess.PIPE
-        )
-        assert process.stdout
-        await process.stdout.readline()
-        worker.places.pid_file.write_text(str(process.pid))
-        assert await stop_worker(worker.places, seconds=0.1) is not survives
-        if survives:
-            process.kill()
-        assert await process.wait() == -signal.SIGKILL
-
-    assert not await stop_worker(worker.places, seconds=0.1)
 
 
 @pytest.mark.parametrize("left", ["nothing", "half a clone"])

@@ -187,6 +187,9 @@ async def test_a_killed_cli_is_told_apart_from_one_that_ended(worker: Worker, pl
     assert code == 1
     error = platform.of_type("agent.stream_error")[0]["event_data"]
     assert (error["error_type"], platform.events[-1]["event_data"]["stop_reason"]) == ("sigkill", "error")
+    assert error["partial_output"] == "half a sentence"
+    assert "SIGKILL" in error["error"]
+    assert error["hint"]
 
 
 async def test_no_end_is_told_while_an_api_that_is_away_may_hold_a_message(

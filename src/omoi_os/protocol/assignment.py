@@ -24,6 +24,9 @@ NOT_ACCEPTED = "The previous attempt was not accepted:"
 #: The kernel takes at most 128 KiB in one variable; longer descriptions come by `GET …/task`.
 INLINE_DESCRIPTION_BYTES = 48 * 1024
 
+#: How much may wait in a sandbox to be sent.
+DEFAULT_SPOOL_BYTES = 256 * 1024 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
@@ -50,6 +53,8 @@ class Assignment:
     linger_seconds: float = 0.0
     #: After so long the agent is stopped, and what there is is handed in.
     max_seconds: float | None = None
+    #: When so much waits on disk to be sent, the agent waits too.
+    spool_bytes: int = DEFAULT_SPOOL_BYTES
 
     def encode(self) -> str:
         """Base64 of JSON, as it goes into the environment."""

@@ -164,6 +164,8 @@ class Heartbeat(Payload, total=False):
     current_tool_since: str | None
     rss_mb: int | float | None
     spooled: int
+    #: Whether the agent has to wait because so much waits to be sent.
+    spool_full: bool
     busy: bool
     children: int
 
@@ -184,6 +186,8 @@ class Trouble(Payload, total=False):
     hint: str
     #: What of a reply was there when it broke off.
     partial_output: str
+    #: This stands for an event whose bytes in the worker's spool are not what was written.
+    spool_corrupt: bool
 
 
 class Completed(Payload, total=False):

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import anyio.lowlevel
 
 from omoi_os.protocol.events import Event, EventType
+from omoi_os.worker.brake import Brake
 from omoi_os.worker.changes import Changes, unseen
 from omoi_os.worker.deferred import absent
 from omoi_os.worker.sdk import (
@@ -127,12 +128,13 @@ async def work(channel: Channel, start: Mapping[str, Any], partial: Partial) -> 
     conversation = Conversation(workspace=start["workspace"], resumed=start["resume"])
     changes = Changes(Path(start["workspace"]), Path(start["tree"]))
     watch = Watch(changes, conversation)
+    brake = Brake(channel.send)
     beginning = asyncio.create_task(changes.begin())
-    async with connected(options(start, _both(watch.hooks(), turns.hooks()))) as client:
+    async with connected(options(start, brake.hooks() | _both(watch.hooks(), turns.hooks()))) as client:
         if (error := (await beginning).error) is not None:
             await channel.send_event(Event(EventType.AGENT_ERROR, unseen(error)))
         await turns.begin(client, start["prompt"])
-        obeying = asyncio.create_task(_obey(channel, turns))
+        obeying = asyncio.create_task(_obey(channel, turns, brake))
         relaying = asyncio.create_task(_relay(channel, client, watch, turns=turns, partial=partial))
         try:
             await asyncio.wait({obeying, relaying}, return_when=asyncio.FIRST_COMPLETED)
@@ -169,13 +171,15 @@ async def _relay(
     raise CLIConnectionError("The agent's CLI ended without a result.")
 
 
-async def _obey(channel: Channel, turns: Turns) -> None:
+async def _obey(channel: Channel, turns: Turns, brake: Brake) -> None:
     """Do what the reporter says until it says `end` or is gone."""
     while (order := await channel.receive()) is not None:
         if order["op"] == "say":
             await turns.say(Note.from_order(order))
         elif order["op"] == "interrupt":
             await turns.interrupt()
+        elif order["op"] == "release":
+            brake.release(order["number"])
         elif order["op"] == "end":
             return
     # A CLI whose tool runs takes long to leave.

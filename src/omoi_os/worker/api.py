@@ -32,6 +32,8 @@ class Api:
     #: `CALLBACK_URL`: the sandbox's events endpoint.
     events_url: str
     token: str
+    #: How long a request may take that has no limit of its own.
+    timeout: float = TIMEOUT_SECONDS
 
     async def post_batch(self, events: Sequence[bytes]) -> http.Answer:
         """Post events that are JSON already."""
@@ -40,7 +42,7 @@ class Api:
 
     async def answer_to_first(self, connection: int) -> http.Answer:
         """The answer to the batch that was posted on this descriptor before the rest of the worker was there."""
-        answer = await http.receive(socket.socket(fileno=connection), timeout=TIMEOUT_SECONDS)
+        answer = await http.receive(socket.socket(fileno=connection), timeout=self.timeout)
         return _checked(answer, f"POST {self.events_url}/batch")
 
     async def post_event(self, event: Event, *, timeout: float) -> http.Answer:
@@ -48,7 +50,7 @@ class Api:
         body = json.dumps(event.to_json()).encode()
         return await self._send("POST", self.events_url, body=body, content_type="application/json", timeout=timeout)
 
-    async def put_blob(self, digest: str, content: Path) -> http.Answer:
+    async def put_blob(self, digest: str, content: Path | bytes) -> http.Answer:
         """Keep a large value, named by its SHA-256."""
         return await self._send(
             "PUT", f"{self._sandbox}/blobs/{digest}", body=content, content_type="application/octet-stream"
@@ -75,7 +77,7 @@ class Api:
         """Wait for messages that are not acknowledged, oldest first; those up to `after` are held already."""
         beyond = f"&after={quote(after, safe='')}" if after else ""
         url = f"{self._sandbox}/messages?wait={wait:g}{beyond}"
-        answer = await self._send("GET", url, timeout=wait + TIMEOUT_SECONDS)
+        answer = await self._send("GET", url, timeout=wait + self.timeout)
         items = answer.json().get("items") if answer.status == 200 else None
         if not isinstance(items, list):
             raise http.HttpError(f"GET {url} answered {answer.status}")
@@ -112,13 +114,14 @@ class Api:
         *,
         body: bytes | Path | http.Piece = b"",
         content_type: str | None = None,
-        timeout: float = TIMEOUT_SECONDS,
+        timeout: float | None = None,
         max_bytes: int = http.MAX_ANSWER_BYTES,
     ) -> http.Answer:
         headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
         if content_type:
             headers["Content-Type"] = content_type
-        answer = await http.request(method, url, headers=headers, body=body, timeout=timeout, max_bytes=max_bytes)
+        limit = self.timeout if timeout is None else timeout
+        answer = await http.request(method, url, headers=headers, body=body, timeout=limit, max_bytes=max_bytes)
         return _checked(answer, f"{method} {url}")
 
 

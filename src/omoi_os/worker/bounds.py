@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import re
-from pathlib import Path
 from typing import Any
 
+from omoi_os.worker.blobs import Blobs
+
 MAX_VALUE_BYTES = 16 * 1024
-MAX_BLOB_BYTES = 32 * 1024 * 1024
 PREVIEW_BYTES = 4 * 1024
 MAX_KEYS = 64
 #: Inside a structure that is too large, each text is cut to this.
@@ -20,7 +18,7 @@ INNER_TEXT_BYTES = 2 * 1024
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
-def bounded(data: dict[str, Any], *, blobs: Path) -> dict[str, Any]:
+def bounded(data: dict[str, Any], *, blobs: Blobs) -> dict[str, Any]:
     """The same data with every value at most 16 KiB; what was cut is kept in `blobs`, to be put before the event."""
     bounded_data: dict[str, Any] = {}
     for key, value in list(data.items())[:MAX_KEYS]:
@@ -29,7 +27,7 @@ def bounded(data: dict[str, Any], *, blobs: Path) -> dict[str, Any]:
         if len(content) <= MAX_VALUE_BYTES:
             bounded_data[name] = value
         elif name == "full_diff":
-            digest = keep(content, blobs=blobs)
+            digest = blobs.keep(content)
             bounded_data |= {"full_diff": None, "diff_blob": digest}
             if digest is None:
                 bounded_data["full_diff_truncated"] = True
@@ -37,7 +35,7 @@ def bounded(data: dict[str, Any], *, blobs: Path) -> dict[str, Any]:
             bounded_data[name] = _cut(value, content)
             bounded_data[f"{name}_truncated"] = True
             bounded_data[f"{name}_size"] = len(content)
-            bounded_data[f"{name}_blob"] = keep(content, blobs=blobs)
+            bounded_data[f"{name}_blob"] = blobs.keep(content)
     return bounded_data
 
 
@@ -67,21 +65,6 @@ def _storable(text: str) -> str:
 def cut_text(text: str, size: int) -> str:
     """The beginning of a text, at most `size` bytes of UTF-8."""
     return text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")
-
-
-def keep(content: bytes, *, blobs: Path) -> str | None:
-    """Write a large value to disk, named by its hash; None when it is too large or the disk refuses it."""
-    if len(content) > MAX_BLOB_BYTES:
-        return None
-    digest = hashlib.sha256(content).hexdigest()
-    try:
-        blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
-        partial = blobs / f"{digest}.{os.getpid()}"
-        partial.write_bytes(content)
-        partial.replace(blobs / digest)
-    except OSError:
-        return None
-    return digest
 
 
 def _encode(value: Any) -> bytes:

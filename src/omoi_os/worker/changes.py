@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from omoi_os.worker.bounds import MAX_BLOB_BYTES
+from omoi_os.worker.blobs import MAX_BLOB_BYTES
 from omoi_os.worker.patches import file_edit, left_out_diff, read_edits
 from omoi_os.worker.tree import Left, Snapshot, Tree, TreeError
 

@@ -6,18 +6,21 @@ import asyncio
 import contextlib
 import json
 import random
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NoReturn
 
 from omoi_os.protocol.events import Event, EventSource, EventType, blob_digests
 from omoi_os.worker.api import Api
+from omoi_os.worker.blobs import Blobs
 from omoi_os.worker.http import Answer, HttpError
 from omoi_os.worker.spool import Spool
 
 MAX_BATCH_EVENTS = 100
 MAX_BATCH_BYTES = 512 * 1024
+#: The first event after a pause goes at once, the next ones when there are enough of them or after this.
+FLUSH_SECONDS = 0.05
 FIRST_WAIT_SECONDS = 0.2
 LONGEST_WAIT_SECONDS = 5.0
 HEARTBEAT_TIMEOUT_SECONDS = 10.0
@@ -27,7 +30,9 @@ class _Refused(Exception):
     """The server takes this batch in no case: it is too large or makes no sense to it."""
 
 
-async def deliver(spool: Spool, api: Api, *, blobs: Path, sent: int | None = None) -> NoReturn:
+async def deliver(
+    spool: Spool, api: Api, *, blobs: Blobs, sent: int | None = None, flush_seconds: float = FLUSH_SECONDS
+) -> NoReturn:
     """Send what is spooled, for ever, through any outage. Ends only by `Superseded`.
 
     `sent` is the connection on which the first event was posted already; without a good answer it is sent again.
@@ -37,8 +42,13 @@ async def deliver(spool: Spool, api: Api, *, blobs: Path, sent: int | None = Non
             spool.acknowledge(_last_seq(await api.answer_to_first(sent)))
     limit = MAX_BATCH_EVENTS
     wait = FIRST_WAIT_SECONDS
+    flushed = float("-inf")
     while True:
         await spool.wait_for_events()
+        rest = flushed + flush_seconds - time.monotonic()
+        if rest > 0:
+            await spool.wait_for_bulk(events=limit, size=MAX_BATCH_BYTES, seconds=rest)
+        flushed = time.monotonic()
         batch = spool.batch(max_events=limit, max_bytes=MAX_BATCH_BYTES)
         before = spool.acked
         try:
@@ -59,7 +69,7 @@ async def deliver(spool: Spool, api: Api, *, blobs: Path, sent: int | None = Non
             wait = min(LONGEST_WAIT_SECONDS, wait * 2)
 
 
-async def _send(batch: list[Event], api: Api, *, blobs: Path) -> int:
+async def _send(batch: list[Event], api: Api, *, blobs: Blobs) -> int:
     """Post one batch, its blobs first; returns the last number that the server has."""
     for event in batch:
         await _put_blobs(event, api, blobs=blobs)
@@ -77,17 +87,17 @@ def _last_seq(answer: Answer) -> int:
     return last_seq
 
 
-async def _put_blobs(event: Event, api: Api, *, blobs: Path) -> None:
+async def _put_blobs(event: Event, api: Api, *, blobs: Blobs) -> None:
     """Put the large values that an event names and that are still here."""
     for digest in blob_digests(event.event_data):
-        content = blobs / digest
-        if not content.is_file():
+        content = blobs.find(digest)
+        if content is None:
             continue
         answer = await api.put_blob(digest, content)
         if answer.status >= 500 or answer.status in (404, 408, 429):
             raise HttpError(f"the blob was answered with {answer.status}")
         # Any other refusal is final: the event goes without its blob rather than never.
-        content.unlink(missing_ok=True)
+        blobs.forget(digest)
 
 
 async def _send_stub(event: Event, *, spool: Spool, api: Api) -> None:
@@ -108,6 +118,6 @@ async def beat(api: Api, status: Callable[[], Awaitable[dict[str, Any]]], *, eve
         await asyncio.sleep(every)
         event = Event(EventType.AGENT_HEARTBEAT, await status(), source=EventSource.WORKER)
         try:
-            await api.post_event(event, timeout=HEARTBEAT_TIMEOUT_SECONDS)
+            await api.post_event(event, timeout=min(HEARTBEAT_TIMEOUT_SECONDS, api.timeout))
         except HttpError:
             continue

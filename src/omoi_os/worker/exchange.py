@@ -77,8 +77,12 @@ class Exchange:
         async for message in self._child.messages():
             kind = None if isinstance(message, NotJson) else message.get("type")
             if isinstance(message, NotJson) or kind == "event":
+                await self._report.wait_for_room()
                 self._report.relay(message)
                 self._transcripts.note_turn(self._report.session_id)
+            elif kind == "brake":
+                await self._report.wait_for_room()
+                await self._child.send({"op": "release", "number": message.get("number")})
             elif kind == "delivered":
                 self._inbox.note_delivered(message.get("message_id"))
             elif kind == "interrupted":

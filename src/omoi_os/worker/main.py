@@ -15,6 +15,7 @@ from typing import Any
 from omoi_os.worker import delivery
 from omoi_os.worker.api import Api, Superseded
 from omoi_os.worker.beginning import Begun
+from omoi_os.worker.blobs import Blobs
 from omoi_os.worker.door import open_door
 from omoi_os.worker.environment import Environment
 from omoi_os.worker.report import Report
@@ -37,12 +38,15 @@ async def run(environment: Environment, begun: Begun) -> int:
     places = environment.places
     server = await open_door(places.door_socket) if places.door.is_dir() else None
     with contextlib.closing(Spool(places.spool)) as spool:
-        places.pid_file.write_text(str(os.getpid()))
-        report = Report(spool, blobs=places.blobs)
+        # A disk that is full already ends no attempt.
+        with contextlib.suppress(OSError):
+            places.pid_file.write_text(str(os.getpid()))
+        blobs = Blobs(places.blobs)
+        report = Report(spool, blobs=blobs, max_bytes=environment.assignment.spool_bytes)
         api = Api(environment.events_url, environment.token)
         attempt = Run(environment, report, api, begun=begun)
         senders = [
-            asyncio.create_task(delivery.deliver(spool, api, blobs=places.blobs, sent=begun.answer)),
+            asyncio.create_task(delivery.deliver(spool, api, blobs=blobs, sent=begun.answer)),
             asyncio.create_task(delivery.beat(api, attempt.status, every=environment.assignment.heartbeat_seconds)),
             asyncio.create_task(attempt.transcripts.save_turns()),
             asyncio.create_task(attempt.inbox.listen()),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
+from omoi_os.protocol.assignment import DEFAULT_SPOOL_BYTES
 from omoi_os.protocol.events import Event, EventSource, EventType
+from omoi_os.worker.blobs import Blobs
 from omoi_os.worker.bounds import bounded
 from omoi_os.worker.child import NotJson
+from omoi_os.worker.room import Room
 from omoi_os.worker.spool import Spool
 
 #: What the agent child may report; beginnings and endings are the worker's own to tell.
@@ -38,9 +40,11 @@ MAX_UNREADABLE = 20
 class Report:
     """Gives every event its time, its id and its place in the spool."""
 
-    def __init__(self, spool: Spool, *, blobs: Path) -> None:
+    def __init__(self, spool: Spool, *, blobs: Blobs, max_bytes: int = DEFAULT_SPOOL_BYTES) -> None:
+        """`max_bytes` is how much may wait on disk before the agent has to."""
         self._spool = spool
         self._blobs = blobs
+        self._room = Room(spool, blobs, max_bytes=max_bytes)
         self._unreadable = 0
         #: Tools that run now: the name and since when.
         self._tools: dict[str, tuple[str, str]] = {}
@@ -60,6 +64,10 @@ class Report:
             occurred_at=datetime.now(UTC).isoformat(),
         )
         self._spool.append(event)
+
+    async def wait_for_room(self) -> None:
+        """Return when what the agent says next can be written down; until then it has to wait."""
+        await self._room.wait()
 
     def relay(self, message: dict[str, Any] | NotJson) -> None:
         """Spool what the agent child says, whatever it is; nothing in it may stop the worker."""
@@ -114,4 +122,5 @@ class Report:
             "current_tool": tool,
             "current_tool_since": since,
             "spooled": self._spool.waiting,
+            "spool_full": self._room.is_full,
         }

@@ -20,6 +20,7 @@ from omoi_os.protocol.paths import DOOR_PORT
 from omoi_os.protocol.spool import read_frames
 from omoi_os.worker import delivery
 from omoi_os.worker.api import Api, Superseded
+from omoi_os.worker.blobs import Blobs
 from omoi_os.worker.changes import session_changes
 from omoi_os.worker.command import SALVAGE_SECONDS
 from omoi_os.worker.door import open_door
@@ -28,9 +29,9 @@ from omoi_os.worker.git import GitError, Repository
 from omoi_os.worker.handover import MAX_VARIABLES_BYTES
 from omoi_os.worker.http import HttpError
 from omoi_os.worker.places import Places
-from omoi_os.worker.processes import kill_tree
 from omoi_os.worker.report import Report
 from omoi_os.worker.spool import Spool
+from omoi_os.worker.stopping import stop_worker
 from omoi_os.worker.transcripts import Transcripts, newest_session
 from omoi_os.worker.unfinished import save_unfinished_work
 from omoi_os.worker.variables import BadEnvironment, parse
@@ -45,9 +46,6 @@ TRANSCRIPT_TRIES = 3
 
 #: With one of these an attempt is over.
 ENDINGS = (EventType.AGENT_COMPLETED, EventType.AGENT_FAILED, EventType.AGENT_SHUTDOWN)
-
-#: What the command line of a reporter holds; its process id may belong to another process by now.
-_REPORTERS = (b"omoi_os.worker.main ", b"omoi_os.worker.waiting ")
 
 
 class Salvage:
@@ -128,9 +126,10 @@ class Salvage:
     async def _send_events(self) -> None:
         if not self._places.spool.exists():
             return
+        blobs = Blobs(self._places.blobs)
         with contextlib.closing(Spool(self._places.spool)) as spool:
-            await self._tell_end(spool)
-            sending = asyncio.create_task(delivery.deliver(spool, self._api, blobs=self._places.blobs))
+            await self._tell_end(spool, blobs)
+            sending = asyncio.create_task(delivery.deliver(spool, self._api, blobs=blobs))
             emptying = asyncio.create_task(spool.wait_until_empty())
             self.found["events"] = spool.last
             try:
@@ -143,14 +142,14 @@ class Salvage:
                 emptying.cancel()
                 await asyncio.gather(sending, emptying, return_exceptions=True)
 
-    async def _tell_end(self, spool: Spool) -> None:
+    async def _tell_end(self, spool: Spool, blobs: Blobs) -> None:
         """Give an attempt that was cut off its last event, with what the session changed in all."""
         base = self._read_base()
         if base is None or not spool.last or _is_told(self._places.spool):
             return
         changed = await session_changes(self._places.workspace, self._places.tree, base=base)
         about = {"reason": "salvaged", "session_id": newest_session(self._places), **changed}
-        Report(spool, blobs=self._places.blobs).emit(EventType.AGENT_SHUTDOWN, about)
+        Report(spool, blobs=blobs).emit(EventType.AGENT_SHUTDOWN, about)
 
 
 def _is_told(spool: Path) -> bool:
@@ -160,43 +159,6 @@ def _is_told(spool: Path) -> bool:
         if event.event_type in (EventType.AGENT_STARTED, *ENDINGS):
             last = event.event_type
     return last in ENDINGS
-
-
-async def stop_worker(places: Places, *, seconds: float) -> bool:
-    """Ask the reporter to save and go, if it still runs; kill it when it does not. True if it ran."""
-    pid = _reporter(places)
-    if pid is None:
-        return False
-    try:
-        ending = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return False
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_reader(ending, ended.set)
-    try:
-        signal.pidfd_send_signal(ending, signal.SIGTERM)
-        async with asyncio.timeout(seconds):
-            await ended.wait()
-    except ProcessLookupError:
-        pass
-    except TimeoutError:
-        # It hangs, with the way to the gateway in its hands.
-        kill_tree(pid)
-        await ended.wait()
-    finally:
-        loop.remove_reader(ending)
-        os.close(ending)
-    return True
-
-
-def _reporter(places: Places) -> int | None:
-    try:
-        pid = int(places.pid_file.read_text())
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (OSError, ValueError):
-        return None
-    return pid if pid > 0 and any(name in command for name in _REPORTERS) else None
 
 
 @contextlib.asynccontextmanager

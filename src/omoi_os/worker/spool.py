@@ -1,92 +1,137 @@
-"""The spool: every numbered event is on disk before it is sent, and stays there until the sandbox goes."""
+"""The spool: every numbered event is on disk before it is sent, and stays there until it is acknowledged."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from array import array
 from dataclasses import replace
 from pathlib import Path
 
-from omoi_os.protocol.events import Event, EventSource, EventType
+from omoi_os.protocol.events import Event
 from omoi_os.protocol.frames import HEADER
-from omoi_os.protocol.spool import decode_body, encode_frame, walk_frames
+from omoi_os.protocol.spool import FORGOTTEN, damaged, decode_body, encode_frame, forgotten, walk
 
 
 class Spool:
     """An append-only file of events, numbered densely from 1, of which the first `acked` may be forgotten.
 
-    Only offsets are kept in memory, so an outage of any length costs disk alone. A frame that the disk refuses
-    is held in memory instead: a full disk must not silence the worker that would report it.
+    Only offsets are kept in memory, so an outage costs disk alone. A frame that the disk refuses, and all after it,
+    are held in memory until there is room: a full disk must not silence the worker that would report it. That these
+    are few is up to whoever appends: see `room`.
     """
 
     def __init__(self, path: Path) -> None:
         """Open the file, dropping a torn tail. What an earlier worker left is sent again: the server knows doubles."""
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        #: The number before the first one here, and where each begins; the last of them is the end of the file.
+        self._base = 0
         self._ends = array("Q", [0])
-        for end, _ in walk_frames(os.pread(self._file, os.fstat(self._file).st_size, 0)):
-            self._ends.append(end)
+        self._load(os.pread(self._file, os.fstat(self._file).st_size, 0))
         os.ftruncate(self._file, self._ends[-1])
-        self._held: dict[int, bytes] = {}
+        self._held: list[bytes] = []
+        #: Whether the file's beginning says which number comes first.
+        self._marked = True
         self._dirty = False
         self._changed = asyncio.Event()
-        self.acked = 0
+        self.acked = self._base
+
+    def _load(self, data: bytes) -> None:
+        for number, stored in enumerate(walk(data)):
+            if number == 0:
+                is_mark = stored.event is not None and stored.event.event_type == FORGOTTEN
+                self._base = stored.seq if is_mark else stored.seq - 1
+                self._ends[0] = stored.end if is_mark else stored.start
+                if is_mark:
+                    continue
+            self._ends.append(stored.end)
 
     @property
     def last(self) -> int:
         """The number of the newest event."""
-        return len(self._ends) - 1
+        return self._base + len(self._ends) - 1 + len(self._held)
 
     @property
     def waiting(self) -> int:
         """How many events are not acknowledged yet."""
         return self.last - self.acked
 
+    @property
+    def size(self) -> int:
+        """How many bytes the file has."""
+        return self._ends[-1]
+
     def append(self, event: Event) -> int:
         """Number the event and write it; the flush to disk comes with `sync`, before it is sent."""
         seq = self.last + 1
         frame = encode_frame(replace(event, seq=seq))
-        start = self._ends[-1]
-        try:
-            if os.pwrite(self._file, frame, start) != len(frame):
-                raise OSError("short write")
-            self._ends.append(start + len(frame))
-            self._dirty = True
-        except OSError:
-            os.ftruncate(self._file, start)
-            self._held[seq] = frame
-            self._ends.append(start)
+        if not (self.settle() and self._write(frame)):
+            self._held.append(frame)
         self._changed.set()
         return seq
+
+    def settle(self) -> bool:
+        """Write what is held in memory; whether all of it is on disk now."""
+        while self._held and self._write(self._held[0]):
+            del self._held[0]
+        return not self._held
+
+    def forget(self) -> None:
+        """Give the disk back, if everything is acknowledged. It needs no room: the file's beginning is written over."""
+        if not self.waiting:
+            self._base, self._held, self._marked = self.last, [], False
+            self._ends = array("Q", [self._ends[-1]])
+            self._mark()
+
+    def _mark(self) -> bool:
+        """Let the file begin with the number that it goes on from. A reader stops at what may be left after it."""
+        mark = encode_frame(forgotten(self._base))
+        try:
+            if os.pwrite(self._file, mark, 0) != len(mark):
+                return False
+            os.ftruncate(self._file, len(mark))
+        except OSError:
+            return False
+        self._ends[0] = len(mark)
+        self._marked = self._dirty = True
+        return True
+
+    def _write(self, frame: bytes) -> bool:
+        if not self._marked and not self._mark():
+            return False
+        start = self._ends[-1]
+        with contextlib.suppress(OSError):
+            if os.pwrite(self._file, frame, start) == len(frame):
+                self._ends.append(start + len(frame))
+                self._dirty = True
+                return True
+        os.ftruncate(self._file, start)
+        return False
 
     def batch(self, *, max_events: int, max_bytes: int) -> list[Event]:
         """The oldest events that are not acknowledged: at least one if there is any, then as many as fit."""
         events: list[Event] = []
         size = 0
         for seq in range(self.acked + 1, min(self.last, self.acked + max_events) + 1):
-            size += self._ends[seq] - self._ends[seq - 1]
+            frame = self._read(seq - self._base)
+            size += len(frame)
             if events and size > max_bytes:
                 break
-            events.append(self._read(seq))
+            event = _decode(frame)
+            events.append(event if event and event.seq == seq else damaged(seq))
         return events
 
-    def _read(self, seq: int) -> Event:
-        start = self._ends[seq - 1]
-        frame = self._held.get(seq) or os.pread(self._file, self._ends[seq] - start, start)
-        event = None
-        if len(frame) >= HEADER.size:
-            event = decode_body(frame[HEADER.size :], HEADER.unpack_from(frame)[1])
-        if event is None or event.seq != seq:
-            lost = {"error": "This event was damaged in the sandbox's spool.", "error_type": "unknown", "hint": ""}
-            return Event(EventType.AGENT_ERROR, lost, source=EventSource.WORKER, seq=seq)
-        return event
+    def _read(self, place: int) -> bytes:
+        if place >= len(self._ends):
+            return self._held[place - len(self._ends)]
+        start = self._ends[place - 1]
+        return os.pread(self._file, self._ends[place] - start, start)
 
     def acknowledge(self, last_seq: int) -> None:
-        """Forget up to this number. A lower one than before means that the server wants the rest again."""
-        self.acked = max(0, min(last_seq, self.last))
-        for seq in [seq for seq in self._held if seq <= self.acked]:
-            del self._held[seq]
+        """Note what need not be sent again. A lower number than before means that the server wants the rest again."""
+        self.acked = max(self._base, min(last_seq, self.last))
         self._changed.set()
 
     async def sync(self) -> None:
@@ -98,15 +143,39 @@ class Spool:
     async def wait_for_events(self) -> None:
         """Return when something waits to be sent."""
         while not self.waiting:
-            self._changed.clear()
-            await self._changed.wait()
+            await self._change()
+
+    async def wait_for_bulk(self, *, events: int, size: int, seconds: float) -> None:
+        """Return when so many events or bytes wait to be sent, or after so many seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.waiting < events and self.size - self._sent_bytes() < size:
+                    await self._change()
+
+    def _sent_bytes(self) -> int:
+        return self._ends[min(self.acked - self._base, len(self._ends) - 1)]
+
+    async def wait_for_change(self, *, seconds: float) -> None:
+        """Return when something was appended or acknowledged, or after so many seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._change()
 
     async def wait_until_empty(self) -> None:
         """Return when everything is acknowledged."""
         while self.waiting:
-            self._changed.clear()
-            await self._changed.wait()
+            await self._change()
+
+    async def _change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+
+def _decode(frame: bytes) -> Event | None:
+    if len(frame) < HEADER.size:
+        return None
+    return decode_body(frame[HEADER.size :], HEADER.unpack_from(frame)[1])
