@@ -2774,12 +2774,16 @@ export interface operations {
     list_tickets: {
         parameters: {
             query?: {
-                project_id?: string | null;
-                status?: components["schemas"]["TicketStatus"] | null;
                 /** @description How many items at most. */
                 limit?: number;
                 /** @description `next_cursor` of the page before; left out for the first. */
                 cursor?: string | null;
+                project_id?: string | null;
+                status?: components["schemas"]["TicketStatus"] | null;
+                priority?: components["schemas"]["Priority"] | null;
+                ticket_type?: components["schemas"]["TicketType"] | null;
+                /** @description Words in the title, in any case. */
+                q?: string | null;
             };
             header?: never;
             path?: never;
