@@ -35,7 +35,7 @@ function Guide({ ticketId }: { ticketId: string }) {
         {sandboxId === null || path === `/sandbox/${sandboxId}` ? null : (
           <Step>
             <Link to="/sandbox/$sandboxId" params={{ sandboxId }}>
-              Watch it
+              {isOver(task.status) ? "See how it went" : "Watch it"}
             </Link>
           </Step>
         )}{" "}

@@ -21,7 +21,7 @@ export function BoardBar({ filter }: { filter: TicketFilter }) {
         </Link>
       </Figure>
       <Figure label="Cost today">{today === undefined ? "…" : `${today.isAll ? "" : "more than "}${usd(today.usd)}`}</Figure>
-      <Figure label="of these tickets">
+      <Figure label="Cost of these tickets">
         <ShownCost filter={filter} />
       </Figure>
     </dl>

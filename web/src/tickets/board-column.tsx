@@ -1,6 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import type { Sandbox } from "@/api/client";
 import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
 import type { Column } from "./columns";
 import { columnQuery, type TicketFilter } from "./queries";
 import { TicketCard } from "./ticket-card";
@@ -72,7 +73,10 @@ function Folded({ label, howMany, onOpen }: { label: string; howMany: string; on
       aria-expanded={false}
       aria-label={`${label}, ${howMany}: open`}
       onClick={onOpen}
-      className="flex w-9 flex-none flex-col items-center gap-2 rounded-xl bg-sunken py-2.5 text-xs font-medium text-soft hover:text-text"
+      className={cn(
+        "flex w-9 flex-none flex-col items-center gap-2 rounded-xl bg-sunken py-2.5 text-xs font-medium text-soft hover:text-text",
+        howMany === "0" && "max-lg:hidden",
+      )}
     >
       <span className="font-normal text-faint tabular-nums">{howMany}</span>
       <span className="[writing-mode:vertical-rl]">{label}</span>

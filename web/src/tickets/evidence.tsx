@@ -22,7 +22,7 @@ export function Evidence({ result }: { result: Result }) {
         </ul>
       )}
       {result.final_output ? (
-        <details open={checks.length === 0} className="group rounded-md border">
+        <details open className="group rounded-md border">
           <Summary>What the agent reported</Summary>
           <div className="border-t px-3 py-2">
             <Prose>{result.final_output}</Prose>

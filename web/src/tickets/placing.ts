@@ -1,10 +1,14 @@
 import type { QueryClient } from "@tanstack/react-query";
 import type { Ticket } from "@/api/client";
+import { projectsQuery } from "@/projects/queries";
 import { matches, placed, withTask, type Pages, type TaskTold } from "./columns";
 import { ticketQuery, type ColumnKey, type TicketStatus } from "./queries";
 
 /** Show a ticket as it is now, wherever it is shown. */
 export function place(queries: QueryClient, ticket: Ticket): void {
+  const projects = queries.getQueryData(projectsQuery.queryKey);
+  if (projects?.every((project) => project.id !== ticket.project_id))
+    void queries.invalidateQueries({ queryKey: projectsQuery.queryKey });
   queries.setQueryData(ticketQuery(ticket.id).queryKey, ticket);
   for (const { queryKey } of queries.getQueryCache().findAll({ queryKey: ["tickets"] })) {
     const [, status, filter] = queryKey as unknown as ColumnKey;

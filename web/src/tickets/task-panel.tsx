@@ -1,8 +1,8 @@
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Sandbox, Task } from "@/api/client";
-import { Badge } from "@/ui/badge";
 import { Button, buttonLook } from "@/ui/button";
+import { cn } from "@/ui/cn";
 import { count, usd } from "@/ui/figures";
 import { useNow } from "@/ui/moment";
 import { duration } from "@/ui/time";
@@ -27,7 +27,6 @@ export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sand
         <span className="text-xs text-soft">
           <AgentWords task={task} sandbox={sandbox} />
         </span>
-        {task.status === "completed" && task.result?.verified ? <Badge tone="good">verified</Badge> : null}
         <span className="ml-auto flex gap-1.5">
           {task.sandbox_id === null ? null : (
             <Link to="/sandbox/$sandboxId" params={{ sandboxId: task.sandbox_id }} className={buttonLook({ size: "small" })}>
@@ -47,9 +46,7 @@ export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sand
         </span>
       </div>
       <Figures task={task} />
-      {task.error === null || task.status === "completed" ? null : (
-        <p className="rounded-md bg-bad-soft px-2.5 py-1.5 text-sm text-bad [overflow-wrap:anywhere]">{task.error}</p>
-      )}
+      <Told task={task} />
       {waitsFor.length === 0 ? null : (
         <div className="text-xs">
           <h4 className="text-faint">{task.status === "blocked" ? "Blocked by" : "Came after"}</h4>
@@ -73,6 +70,22 @@ export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sand
         <CancelDialog what={{ ticketId: task.ticket_id, taskId: task.id, title: task.title }} onClose={close} />
       ) : null}
     </section>
+  );
+}
+
+/** Why it failed; or, while it is tried again, why the attempt before did. */
+function Told({ task }: { task: Task }) {
+  if (task.error === null || task.status === "completed") return null;
+  const isOver = task.status === "failed" || task.status === "cancelled";
+  return (
+    <p
+      className={cn(
+        "rounded-md px-2.5 py-1.5 text-sm [overflow-wrap:anywhere]",
+        isOver ? "bg-bad-soft text-bad" : "bg-warn-soft text-warn",
+      )}
+    >
+      {isOver ? task.error : `The attempt before: ${task.error}`}
+    </p>
   );
 }
 
