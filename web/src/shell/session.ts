@@ -38,6 +38,6 @@ export async function signOut(): Promise<void> {
 /** Sign out and forget all that was loaded. */
 export async function leave(queries: QueryClient): Promise<void> {
   await signOut();
-  queries.clear();
   queries.setQueryData(meQuery.queryKey, null);
+  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== meQuery.queryKey[0] });
 }

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import type { Ticket } from "@/api/client";
 import { useProjectNames } from "@/projects/queries";
 import { Badge } from "@/ui/badge";
+import { cn } from "@/ui/cn";
 import { count, usd } from "@/ui/figures";
 import { Ago } from "@/ui/moment";
 import { costOf } from "./columns";
@@ -46,28 +47,26 @@ export function TicketFacts({ ticket }: { ticket: Ticket }) {
           </ul>
         </Fact>
       )}
-      <div className="max-lg:col-span-2">
-        <Fact label="Acceptance">
-          {ticket.acceptance.length === 0 ? (
-            <span className="text-xs text-faint">No commands of its own.</span>
-          ) : (
-            <ul className="space-y-1">
-              {ticket.acceptance.map((command) => (
-                <li key={command} className="rounded bg-sunken px-2 py-1 font-mono text-xs [overflow-wrap:anywhere]">
-                  {command}
-                </li>
-              ))}
-            </ul>
-          )}
-        </Fact>
-      </div>
+      <Fact label="Acceptance" isWide>
+        {ticket.acceptance.length === 0 ? (
+          <span className="text-xs text-faint">No commands of its own.</span>
+        ) : (
+          <ul className="space-y-1">
+            {ticket.acceptance.map((command) => (
+              <li key={command} className="rounded bg-sunken px-2 py-1 font-mono text-xs [overflow-wrap:anywhere]">
+                {command}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Fact>
     </dl>
   );
 }
 
-function Fact({ label, children }: { label: string; children: ReactNode }) {
+function Fact({ label, isWide = false, children }: { label: string; isWide?: boolean; children: ReactNode }) {
   return (
-    <div className="min-w-0">
+    <div className={cn("min-w-0", isWide && "max-lg:col-span-2")}>
       <dt className="text-xs text-faint">{label}</dt>
       <dd>{children}</dd>
     </div>

@@ -19,7 +19,7 @@ export function useBoardKeys(): RefObject<HTMLDivElement | null> {
   }
 
   useKeys("Board", [
-    { keys: ["j", "ArrowDown"], says: "Next card", run: () => move("down") },
+    { keys: ["j", "ArrowDown"], says: "Next card; Enter opens it", run: () => move("down") },
     { keys: ["k", "ArrowUp"], says: "Previous card", run: () => move("up") },
     { keys: ["h", "ArrowLeft"], says: "Column to the left", run: () => move("left") },
     { keys: ["l", "ArrowRight"], says: "Column to the right", run: () => move("right") },
