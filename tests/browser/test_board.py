@@ -124,7 +124,8 @@ def test_older_tickets_are_loaded_at_the_end(page: Page, platform: Platform) -> 
 def test_keys_move_among_cards_and_open_them(page: Page, platform: Platform) -> None:
     project_id = waiting_tickets(platform, "Upper", "Lower")
     page.goto(f"/?project={project_id}")
-    expect(card(page, "Upper")).to_be_visible()
+    expect(card(column(page, "Blocked"), "Upper")).to_be_visible()
+    expect(card(column(page, "Blocked"), "Nobody knows how")).to_be_visible()
 
     page.keyboard.press("j")
     expect(card(page, "Lower")).to_be_focused()
