@@ -200,3 +200,18 @@ async def test_tickets_are_filtered_by_project_and_status(ada: httpx.AsyncClient
     assert [item["id"] for item in by_project] == [first["id"]]
     assert [item["id"] for item in by_status] == [second["id"]]
     assert (await ada.get("/tickets", params={"status": "lost"})).status_code == 422
+
+
+async def test_tickets_are_filtered_by_priority_type_and_words_of_the_title(ada: httpx.AsyncClient) -> None:
+    urgent = await post_ticket(ada, title="Repair the login", priority="CRITICAL", ticket_type="bug")
+    plain = await post_ticket(ada, title="100% of the Docs")
+
+    async def found(**params: str) -> list[str]:
+        return [item["id"] for item in (await ada.get("/tickets", params=params)).json()["items"]]
+
+    assert await found(priority="CRITICAL") == [urgent["id"]]
+    assert await found(ticket_type="bug") == [urgent["id"]]
+    assert await found(q="the LOGIN") == [urgent["id"]]
+    assert await found(q="100%") == [plain["id"]]
+    assert await found(q="%", priority="CRITICAL") == []
+    assert (await ada.get("/tickets", params={"q": "\x00"})).status_code == 422

@@ -1,6 +1,7 @@
 """Queries on tickets."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, select
@@ -14,6 +15,29 @@ from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket, TicketDependency
 
 
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which tickets are wanted; what is None does not matter."""
+
+    project_id: UUID | None = None
+    status: str | None = None
+    priority: str | None = None
+    ticket_type: str | None = None
+    #: Stands in the title, in whatever case.
+    words: str | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """What a row must fulfil."""
+        wanted = {
+            Ticket.project_id: self.project_id,
+            Ticket.status: self.status,
+            Ticket.priority: self.priority,
+            Ticket.ticket_type: self.ticket_type,
+        }
+        exact = [column == value for column, value in wanted.items() if value is not None]
+        return exact if self.words is None else [*exact, Ticket.title.icontains(self.words, autoescape=True)]
+
+
 async def get_visible(session: AsyncSession, ticket_id: UUID, *, user: User) -> Ticket | None:
     """One ticket that the user may see."""
     query = select(Ticket).join(Project, Project.id == Ticket.project_id).where(Ticket.id == ticket_id, visible(user))
@@ -21,20 +45,10 @@ async def get_visible(session: AsyncSession, ticket_id: UUID, *, user: User) -> 
 
 
 async def list_tickets(
-    session: AsyncSession,
-    *,
-    user: User,
-    project_id: UUID | None,
-    status: str | None,
-    limit: int,
-    before: UUID | None,
+    session: AsyncSession, *, user: User, wanted: Filter, limit: int, before: UUID | None
 ) -> Sequence[Ticket]:
     """Newest first, only what the user may see."""
-    query = select(Ticket).join(Project, Project.id == Ticket.project_id).where(visible(user))
-    if project_id is not None:
-        query = query.where(Ticket.project_id == project_id)
-    if status is not None:
-        query = query.where(Ticket.status == status)
+    query = select(Ticket).join(Project, Project.id == Ticket.project_id).where(visible(user), *wanted.conditions())
     if before is not None:
         query = query.where(Ticket.id < before)
     return (await session.execute(query.order_by(Ticket.id.desc()).limit(limit))).scalars().all()

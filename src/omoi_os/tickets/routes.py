@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.api import paging
@@ -12,12 +12,13 @@ from omoi_os.api.bodies import StrictRoute
 from omoi_os.api.deps import AppBus, AppSettings, CurrentUser, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.idempotency import OnlyOnce
+from omoi_os.api.text import Line
 from omoi_os.tasks import repository as task_rows
 from omoi_os.tasks.schemas import TaskOut
 from omoi_os.tickets import repository, service
 from omoi_os.tickets.deps import VisibleTicket
 from omoi_os.tickets.models import Ticket, TicketStatus
-from omoi_os.tickets.schemas import TicketIn, TicketOut, TicketPage, TicketPatch
+from omoi_os.tickets.schemas import Priority, TicketIn, TicketOut, TicketPage, TicketPatch, TicketType
 
 router = APIRouter(
     prefix="/tickets", tags=["tickets"], route_class=StrictRoute, responses=problems(401, 403, 404, 413, 422, 503)
@@ -56,20 +57,27 @@ async def create_ticket(
     return once.answer(TicketOut.of(ticket, tasks=[TaskOut.of(task, [])], depends_on=[]))
 
 
+def _wanted(
+    project_id: Annotated[UUID | None, Query()] = None,
+    status: Annotated[TicketStatus | None, Query()] = None,
+    priority: Annotated[Priority | None, Query()] = None,
+    ticket_type: Annotated[TicketType | None, Query()] = None,
+    q: Annotated[Line | None, Query(description="Words in the title, in any case.")] = None,
+) -> repository.Filter:
+    return repository.Filter(project_id, status, priority, ticket_type, q)
+
+
 @router.get("", summary="List tickets")
 async def list_tickets(
     user: CurrentUser,
     session: DbSession,
-    project_id: Annotated[UUID | None, Query()] = None,
-    status: Annotated[TicketStatus | None, Query()] = None,
+    wanted: Annotated[repository.Filter, Depends(_wanted)],
     limit: paging.Limit = 50,
     cursor: paging.Cursor = None,
 ) -> TicketPage:
     """The tickets you may see with their tasks, newest first."""
     before = paging.before_id("tickets", cursor)
-    rows = await repository.list_tickets(
-        session, user=user, project_id=project_id, status=status, limit=limit + 1, before=before
-    )
+    rows = await repository.list_tickets(session, user=user, wanted=wanted, limit=limit + 1, before=before)
     tickets, next_cursor = paging.cut(rows, limit, lambda ticket: paging.encode("tickets", ticket.id))
     return TicketPage(items=await _shown(session, tickets), next_cursor=next_cursor)
 

@@ -14,12 +14,20 @@ export type Project = Schemas["ProjectOut"];
 /** What the server said no to, in its own sentence. */
 export class Refusal extends Error {
   readonly status: number;
+  /** For bad input: what is wrong with each field, by its name. */
+  readonly fields: Readonly<Record<string, string>>;
 
-  constructor(status: number, detail: string) {
+  constructor(status: number, detail: string, fields: Readonly<Record<string, string>> = {}) {
     super(detail);
     this.name = "Refusal";
     this.status = status;
+    this.fields = fields;
   }
+}
+
+/** Why something failed, in one sentence, whatever was thrown. */
+export function reason(error: unknown): string {
+  return error instanceof Refusal ? error.message : "the server does not answer; is it running?";
 }
 
 /** Told when the browser's session is no longer known. */
@@ -29,15 +37,26 @@ const refusals: Middleware = {
   async onResponse({ response }) {
     if (response.ok) return;
     if (response.status === 401) signedOut.dispatchEvent(new Event("signed-out"));
-    throw new Refusal(response.status, await sentence(response));
+    throw await refusal(response);
   },
 };
 
-async function sentence(response: Response): Promise<string> {
+interface Problem {
+  detail?: unknown;
+  errors?: { loc: (string | number)[]; msg: string }[] | null;
+}
+
+async function refusal(response: Response): Promise<Refusal> {
+  const { status } = response;
   const type = response.headers.get("content-type") ?? "";
-  if (!type.includes("json")) return `the server answered ${response.status}; try again in a moment`;
-  const problem: { detail?: unknown } = await response.json();
-  return typeof problem.detail === "string" ? problem.detail : `the server answered ${response.status}`;
+  if (!type.includes("json")) return new Refusal(status, `the server answered ${status}; try again in a moment`);
+  const { detail, errors }: Problem = await response.json();
+  const fields = (errors ?? []).flatMap(({ loc, msg }) => (loc[1] === undefined ? [] : [[String(loc[1]), msg]]));
+  return new Refusal(
+    status,
+    typeof detail === "string" ? detail : `the server answered ${status}`,
+    Object.fromEntries(fields),
+  );
 }
 
 export const api = createClient<paths>({ baseUrl: "/" });
@@ -52,6 +71,11 @@ export async function answer<T>(call: Promise<{ data?: T }>): Promise<T> {
 /** An address of the API that answers with text, fetched whole. */
 export async function fetchText(path: string, signal?: AbortSignal): Promise<string> {
   const response = await fetch(path, { signal });
-  if (!response.ok) throw new Refusal(response.status, await sentence(response));
+  if (!response.ok) throw await refusal(response);
   return response.text();
+}
+
+/** A name for one wish: the same wish sent twice is fulfilled once. `randomUUID` is missing on plain http. */
+export function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -2365,6 +2365,7 @@ export interface components {
             partial_output?: string;
             session_diff?: string;
             session_id?: string | null;
+            spool_corrupt?: boolean;
             stop_reason?: string;
             tokens?: number;
             turn?: number;
@@ -2408,6 +2409,7 @@ export interface components {
             current_tool_since?: string | null;
             parent_tool_use_id?: string;
             rss_mb?: number | null;
+            spool_full?: boolean;
             spooled?: number;
             status?: string;
             turn?: number;
@@ -2617,6 +2619,7 @@ export interface components {
             hint?: string;
             parent_tool_use_id?: string;
             partial_output?: string;
+            spool_corrupt?: boolean;
             turn?: number;
         } & {
             [key: string]: unknown;
@@ -4725,12 +4728,16 @@ export interface operations {
     list_tickets: {
         parameters: {
             query?: {
-                project_id?: string | null;
-                status?: components["schemas"]["TicketStatus"] | null;
                 /** @description How many items at most. */
                 limit?: number;
                 /** @description `next_cursor` of the page before; left out for the first. */
                 cursor?: string | null;
+                project_id?: string | null;
+                status?: components["schemas"]["TicketStatus"] | null;
+                priority?: components["schemas"]["Priority"] | null;
+                ticket_type?: components["schemas"]["TicketType"] | null;
+                /** @description Words in the title, in any case. */
+                q?: string | null;
             };
             header?: never;
             path?: never;

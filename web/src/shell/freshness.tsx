@@ -1,40 +1,74 @@
-import { useQueryClient, type QueryKey } from "@tanstack/react-query";
+import { useQueryClient, type QueryClient, type QueryKey } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { useLive } from "@/live/live";
 import type { Item } from "@/live/subscriptions";
+import type { TaskTold } from "@/tickets/columns";
+import { isShown, refresh, tellTask, tellTicket } from "@/tickets/placing";
+import type { TicketStatus } from "@/tickets/queries";
 
 interface Told {
   task_id?: string;
   ticket_id?: string;
+  status?: string;
 }
 
 /** Changes often come together; what they touch is looked at once. */
 const GATHER_MS = 150;
+/** More tickets than these at once are looked at as lists. */
+const FEW = 8;
 
-/** Every change of a state makes what was loaded of it old; what is on the screen is then loaded again. */
+/** Every change of a state is shown as it was told, at once; then what it touched is loaded again. */
 export function Freshness() {
   const queries = useQueryClient();
-  const touched = useRef(new Map<string, QueryKey>());
+  const keys = useRef(new Map<string, QueryKey>());
+  const tickets = useRef(new Set<string>());
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
 
-  function gather(keys: QueryKey[]) {
-    for (const key of keys) touched.current.set(JSON.stringify(key), key);
-    timer.current ??= setTimeout(() => {
-      timer.current = undefined;
-      for (const key of touched.current.values()) void queries.invalidateQueries({ queryKey: key });
-      touched.current.clear();
-    }, GATHER_MS);
+  function look() {
+    timer.current = undefined;
+    for (const key of keys.current.values()) void queries.invalidateQueries({ queryKey: key });
+    lookAtTickets(queries, [...tickets.current]);
+    keys.current.clear();
+    tickets.current.clear();
+  }
+
+  function gather(items: readonly Item[]) {
+    for (const item of items) {
+      tell(queries, item);
+      for (const key of keysOf(item)) keys.current.set(JSON.stringify(key), key);
+      const { ticket_id } = item.data as Told;
+      if (ticket_id !== undefined) tickets.current.add(ticket_id);
+    }
+    timer.current ??= setTimeout(look, GATHER_MS);
   }
 
   useLive(
     { types: ["sandbox.status", "task.status", "ticket.status", "message.status"] },
-    {
-      onItems: (items) => gather(items.flatMap(keysOf)),
-      onResync: () => void queries.invalidateQueries(),
-    },
+    { onItems: gather, onResync: () => void queries.invalidateQueries() },
   );
   return null;
+}
+
+function tell(queries: QueryClient, item: Item): void {
+  if (item.type === "task.status") {
+    tellTask(queries, { ...(item.data as Omit<TaskTold, "sandbox_id">), sandbox_id: item.sandbox_id });
+  } else if (item.type === "ticket.status") {
+    const { ticket_id, status } = item.data as { ticket_id: string; status: TicketStatus };
+    tellTicket(queries, ticket_id, status);
+  }
+}
+
+function lookAtTickets(queries: QueryClient, ids: readonly string[]): void {
+  if (ids.length > FEW) {
+    void queries.invalidateQueries({ queryKey: ["tickets"] });
+    for (const id of ids) void queries.invalidateQueries({ queryKey: ["ticket", id] });
+    return;
+  }
+  for (const id of ids) {
+    if (isShown(queries, id)) refresh(queries, id).catch(() => queries.invalidateQueries({ queryKey: ["tickets"] }));
+    else void queries.invalidateQueries({ queryKey: ["tickets"] });
+  }
 }
 
 function keysOf(item: Item): QueryKey[] {
@@ -42,7 +76,7 @@ function keysOf(item: Item): QueryKey[] {
   const keys: QueryKey[] = [];
   if (item.type === "message.status") return [["messages", item.sandbox_id]];
   if (item.type === "sandbox.status") keys.push(["sandboxes"], ["sandbox", item.sandbox_id]);
-  if (ticket_id !== undefined) keys.push(["tickets"], ["ticket", ticket_id]);
+  if (ticket_id !== undefined) keys.push(["ticket-search"]);
   if (task_id !== undefined) keys.push(["task", task_id]);
   return keys;
 }

@@ -1,4 +1,4 @@
-import { queryOptions } from "@tanstack/react-query";
+import { queryOptions, type QueryClient } from "@tanstack/react-query";
 import { Refusal } from "@/api/client";
 
 export interface Me {
@@ -33,4 +33,11 @@ export async function signInWithKey(key: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await fetch("/api/v1/auth/session", { method: "DELETE" });
+}
+
+/** Sign out and forget all that was loaded. */
+export async function leave(queries: QueryClient): Promise<void> {
+  await signOut();
+  queries.setQueryData(meQuery.queryKey, null);
+  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== meQuery.queryKey[0] });
 }

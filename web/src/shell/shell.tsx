@@ -1,15 +1,21 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, Outlet } from "@tanstack/react-router";
-import { Moon, Sun } from "lucide-react";
-import { useEffect, useState } from "react";
+import { Plus, Search } from "lucide-react";
+import { useEffect } from "react";
 import { signedOut } from "@/api/client";
 import { LiveProvider } from "@/live/live";
 import { Button } from "@/ui/button";
+import { Notices } from "@/ui/notices";
 import { Loading, Trouble } from "@/ui/state";
-import { chooseTheme, currentTheme } from "@/ui/theme";
+import { AccountMenu } from "./account-menu";
+import { DemoGuide } from "./demo-guide";
 import { Freshness } from "./freshness";
+import { GlobalKeys } from "./global-keys";
 import { LinkBanner } from "./link-banner";
 import { Nav } from "./nav";
+import { OverlayHost } from "./overlay-host";
+import { show } from "./overlays";
+import { PlaceTitle } from "./place-title";
 import { meQuery } from "./session";
 import { SignIn } from "./sign-in";
 
@@ -28,6 +34,7 @@ export function Shell() {
   return (
     <LiveProvider>
       <Freshness />
+      <GlobalKeys />
       <a href="#main" className="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:bg-surface focus:p-2">
         Skip to the content
       </a>
@@ -39,27 +46,24 @@ export function Shell() {
           </Link>
           <Nav />
           <div className="flex-1" />
-          <ThemeButton />
+          <Button variant="quiet" size="icon" aria-label="Go anywhere, do anything" title="Ctrl K" onClick={() => show("palette")}>
+            <Search />
+          </Button>
+          <Button variant="primary" aria-label="New ticket" title="New ticket (c)" onClick={() => show("new-ticket")}>
+            <Plus />
+            <span className="max-sm:hidden">New ticket</span>
+          </Button>
+          <AccountMenu me={me.data} />
         </header>
         <LinkBanner />
+        <DemoGuide />
+        <PlaceTitle />
         <main id="main" tabIndex={-1} className="min-h-0 flex-1 overflow-auto outline-none">
           <Outlet />
         </main>
       </div>
+      <OverlayHost />
+      <Notices />
     </LiveProvider>
-  );
-}
-
-function ThemeButton() {
-  const [theme, setTheme] = useState(currentTheme);
-  const other = theme === "dark" ? "light" : "dark";
-  const choose = () => {
-    chooseTheme(other);
-    setTheme(other);
-  };
-  return (
-    <Button variant="quiet" size="icon" aria-label={`Switch to the ${other} theme`} onClick={choose}>
-      {theme === "dark" ? <Sun /> : <Moon />}
-    </Button>
   );
 }

@@ -1,25 +1,44 @@
-import { useQuery } from "@tanstack/react-query";
-import { Link, getRouteApi } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
+import { useQueryClient } from "@tanstack/react-query";
 import { Loading, Trouble } from "@/ui/state";
-import { ticketsQuery } from "./queries";
+import { Board } from "./board";
+import { BoardBar, useColumns } from "./board-bar";
+import { BoardFilters } from "./board-filters";
+import { Welcome } from "./welcome";
 
 const route = getRouteApi("/");
 
+/** The first page: every ticket by its status. */
 export function BoardPage() {
-  const { project } = route.useSearch();
-  const tickets = useQuery(ticketsQuery({ project }));
-  if (tickets.isPending) return <Loading what="tickets" />;
-  if (tickets.isError) return <Trouble what="Tickets" error={tickets.error} retry={() => void tickets.refetch()} />;
+  const filter = route.useSearch();
+  const queries = useQueryClient();
+  const columns = useColumns(filter);
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
+  const isLoaded = columns.every((column) => column.isLoaded);
+  const isEmpty = isLoaded && columns.every((column) => column.count === 0 && !column.hasMore);
+  const error = columns.find((column) => column.error !== null)?.error;
+  if (isEmpty && !isFiltered) return <Welcome />;
   return (
-    <ul className="p-4">
-      {tickets.data.items.map((ticket) => (
-        <li key={ticket.id}>
-          <Link to="/tickets/$ticketId" params={{ ticketId: ticket.id }} className="text-accent">
-            {ticket.title}
-          </Link>{" "}
-          {ticket.status}
-        </li>
-      ))}
-    </ul>
+    <div className="flex h-full flex-col">
+      <h1 className="sr-only">Board</h1>
+      <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2 px-3 py-2.5">
+        <BoardFilters filter={filter} />
+        <BoardBar filter={filter} />
+      </div>
+      {error ? (
+        <Trouble what="Tickets" error={error} retry={() => void queries.refetchQueries({ queryKey: ["tickets"], type: "active" })} />
+      ) : !isLoaded && !isFiltered && columns.every((column) => column.count === 0) ? (
+        <Loading what="tickets" />
+      ) : (
+        <>
+          {isEmpty ? (
+            <p role="status" className="px-3 pb-2 text-soft">
+              No ticket matches these filters. Clear them to see every ticket.
+            </p>
+          ) : null}
+          <Board filter={filter} />
+        </>
+      )}
+    </div>
   );
 }

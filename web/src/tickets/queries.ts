@@ -1,11 +1,39 @@
-import { queryOptions } from "@tanstack/react-query";
-import { answer, api } from "@/api/client";
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { answer, api, type Ticket } from "@/api/client";
+import type { BoardSearch } from "@/search";
 
-export const ticketsQuery = (filter: { project?: string }) =>
-  queryOptions({
-    queryKey: ["tickets", filter],
-    queryFn: ({ signal }) =>
-      answer(api.GET("/api/v1/tickets", { params: { query: { project_id: filter.project, limit: 200 } }, signal })),
+export type TicketStatus = Ticket["status"];
+export type TicketFilter = BoardSearch;
+
+/** A column's place in the cache. */
+export type ColumnKey = readonly ["tickets", TicketStatus, TicketFilter];
+
+/** While an agent is at it, what it has cost grows without a word. */
+const COSTS_EVERY_MS = 20_000;
+
+/** One column of the board: the tickets of a status, newest first, page by page. */
+export const columnQuery = (status: TicketStatus, filter: TicketFilter) =>
+  infiniteQueryOptions({
+    queryKey: ["tickets", status, filter] as ColumnKey,
+    queryFn: ({ pageParam, signal }) => {
+      const query = {
+        status,
+        project_id: filter.project,
+        priority: filter.priority,
+        ticket_type: filter.type,
+        q: filter.q,
+        limit: 50,
+        cursor: pageParam,
+      };
+      return answer(api.GET("/api/v1/tickets", { params: { query }, signal }));
+    },
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) =>
+      (status === "building" || status === "testing") && state.data?.pages.some((page) => page.items.length > 0)
+        ? COSTS_EVERY_MS
+        : false,
   });
 
 export const ticketQuery = (ticketId: string) =>
@@ -13,4 +41,33 @@ export const ticketQuery = (ticketId: string) =>
     queryKey: ["ticket", ticketId],
     queryFn: ({ signal }) =>
       answer(api.GET("/api/v1/tickets/{ticket_id}", { params: { path: { ticket_id: ticketId } }, signal })),
+    refetchInterval: ({ state }) =>
+      state.data?.status === "building" || state.data?.status === "testing" ? COSTS_EVERY_MS : false,
+  });
+
+/** The newest tickets with these words in the title. */
+export const ticketSearchQuery = (words: string) =>
+  queryOptions({
+    queryKey: ["ticket-search", words],
+    queryFn: ({ signal }) => {
+      const query = { q: words === "" ? undefined : words, limit: 20 };
+      return answer(api.GET("/api/v1/tickets", { params: { query }, signal }));
+    },
+    placeholderData: keepPreviousData,
+    staleTime: 5_000,
+  });
+
+/** Every sandbox of a task, the newest first: its attempts, and the places where results were verified. */
+export const attemptsQuery = (taskId: string) =>
+  queryOptions({
+    queryKey: ["sandboxes", { task: taskId }],
+    queryFn: ({ signal }) =>
+      answer(api.GET("/api/v1/sandboxes", { params: { query: { task_id: taskId, limit: 200 } }, signal })),
+  });
+
+export const taskQuery = (taskId: string) =>
+  queryOptions({
+    queryKey: ["task", taskId],
+    queryFn: ({ signal }) =>
+      answer(api.GET("/api/v1/tasks/{task_id}", { params: { path: { task_id: taskId } }, signal })),
   });

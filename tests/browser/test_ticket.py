@@ -1,0 +1,79 @@
+"""A ticket's page: its words as text, its evidence, and what a person can do about it."""
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_board import inaccessible
+from tests.e2e.platform import Platform, wait_for
+
+HOSTILE = """<img src=x onerror="document.title='taken'"> [press](javascript:document.title='taken') **bold**
+
+<script>document.title = "taken"</script>
+![seen](https://example.invalid/who-looks.png)
+"""
+
+SLEEPS = """
+match: 'sleeps until it is cancelled'
+steps:
+  - tool: Bash
+    input: {command: sleep 600}
+  - text: done
+"""
+
+
+def test_what_a_ticket_says_is_text(page: Page, platform: Platform) -> None:
+    task = platform.ticket("<b>hostile</b> title", description=HOSTILE)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"/tickets/{task['ticket_id']}")
+
+    expect(page.get_by_role("heading", name="<b>hostile</b> title", level=1)).to_be_visible()
+    expect(page.get_by_text("<script>")).to_be_visible()
+    expect(page.locator("article img")).to_have_count(0)
+    expect(page.get_by_role("link", name="press")).to_have_count(0)
+    expect(page).to_have_title("<b>hostile</b> title · OmoiOS")
+    assert all(address.startswith(platform.url) for address in asked)
+
+
+def test_a_failed_task_says_why_and_is_tried_again_with_a_word(page: Page, platform: Platform) -> None:
+    task = platform.ticket("Nobody knows how")
+    failed = platform.until(task["id"], "failed")
+    page.goto(f"/tickets/{task['ticket_id']}")
+    expect(page.get_by_text(failed["error"])).to_be_visible()
+    expect(page.get_by_role("link", name="Attempt 1", exact=True)).to_be_visible()
+    assert inaccessible(page) == []
+
+    page.get_by_role("button", name="Try again").click()
+    window = page.get_by_role("dialog", name="Try again")
+    window.get_by_label("A word to the agent").fill("Use math.comb.")
+    window.get_by_role("button", name="Try again").click()
+
+    expect(window).to_be_hidden()
+    expect(page.get_by_role("link", name="Attempt 2", exact=True)).to_be_visible()
+    assert platform.task(task["id"])["attempt"] == 2
+    platform.until(task["id"], "failed")
+
+
+def test_a_running_ticket_is_cancelled_only_when_that_is_confirmed(page: Page, platform: Platform) -> None:
+    platform.script("sleeps", SLEEPS)
+    task = platform.ticket("It sleeps until it is cancelled")
+    platform.until(task["id"], "running")
+    page.goto(f"/tickets/{task['ticket_id']}")
+    expect(page.get_by_role("link", name="Watch the agent")).to_be_visible()
+
+    page.get_by_role("button", name="Cancel the ticket").click()
+    page.get_by_role("button", name="Keep it").click()
+    assert platform.task(task["id"])["status"] == "running"
+    page.get_by_role("button", name="Cancel the ticket").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel the ticket").click()
+
+    expect(page.get_by_role("status").get_by_text("Cancelled", exact=True)).to_be_visible()
+    wait_for("the sandbox to end", lambda: platform.sandboxes(task["id"])[0]["ended_at"])
+
+
+def test_a_ticket_that_waits_names_what_it_waits_for(page: Page, platform: Platform) -> None:
+    first = platform.ticket("Nobody knows how")
+    second = platform.ticket("It comes second", project_id=first["project_id"], depends_on=[first["ticket_id"]])
+    page.goto(f"/tickets/{second['ticket_id']}")
+    expect(page.get_by_text("Blocked by")).to_be_visible()
+    page.get_by_label("About the ticket").get_by_role("link", name="Nobody knows how").click()
+    expect(page.get_by_role("heading", name="Nobody knows how", level=1)).to_be_visible()

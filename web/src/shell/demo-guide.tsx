@@ -1,0 +1,79 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, useLocation, useNavigate } from "@tanstack/react-router";
+import { X } from "lucide-react";
+import { useEffect, useRef, type ReactNode } from "react";
+import { follow, useDemo } from "@/tickets/demo";
+import { ticketQuery } from "@/tickets/queries";
+import { Button } from "@/ui/button";
+
+/** Leads through the demo: to its sandbox as soon as there is one, then to what came of it. */
+export function DemoGuide() {
+  const ticketId = useDemo();
+  return ticketId === null ? null : <Guide ticketId={ticketId} />;
+}
+
+function Guide({ ticketId }: { ticketId: string }) {
+  const navigate = useNavigate();
+  const path = useLocation({ select: (location) => location.pathname });
+  const { data: ticket, isError } = useQuery(ticketQuery(ticketId));
+  const task = ticket?.tasks?.[0];
+  const sandboxId = task?.sandbox_id ?? null;
+  const led = useRef(false);
+  useEffect(() => {
+    if (isError) follow(null);
+  }, [isError]);
+  useEffect(() => {
+    if (sandboxId === null || led.current || path !== "/") return;
+    led.current = true;
+    void navigate({ to: "/sandbox/$sandboxId", params: { sandboxId } });
+  }, [sandboxId, path, navigate]);
+  if (task === undefined) return null;
+  return (
+    <div role="status" className="flex items-center justify-center gap-2 border-b bg-accent-soft px-3 py-1 text-xs">
+      <p className="min-w-0">
+        <Words status={task.status} />{" "}
+        {sandboxId === null || path === `/sandbox/${sandboxId}` ? null : (
+          <Step>
+            <Link to="/sandbox/$sandboxId" params={{ sandboxId }}>
+              {isOver(task.status) ? "See how it went" : "Watch it"}
+            </Link>
+          </Step>
+        )}{" "}
+        {isOver(task.status) && path !== `/tickets/${ticketId}` ? (
+          <Step>
+            <Link to="/tickets/$ticketId" params={{ ticketId }}>
+              See the result
+            </Link>
+          </Step>
+        ) : null}
+      </p>
+      <Button variant="quiet" size="icon" className="size-6" aria-label="Close the demo's line" onClick={() => follow(null)}>
+        <X />
+      </Button>
+    </div>
+  );
+}
+
+function Step({ children }: { children: ReactNode }) {
+  return <span className="ml-1 font-semibold text-accent underline">{children}</span>;
+}
+
+function isOver(status: string): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}
+
+function Words({ status }: { status: string }) {
+  switch (status) {
+    case "completed":
+      return "The demo task is finished, and its result was verified.";
+    case "failed":
+    case "cancelled":
+      return `The demo task has ${status === "failed" ? "failed" : "been cancelled"}.`;
+    case "verifying":
+      return "The agent says it is done; the acceptance command is being run in a fresh sandbox.";
+    case "running":
+      return "An agent works on the demo task in its sandbox.";
+    default:
+      return "The demo task gets its sandbox.";
+  }
+}

@@ -1,0 +1,84 @@
+import { useEffect, useRef } from "react";
+import { advance, isTyping, nameOf } from "./key-matching";
+
+/** One thing that a key does. */
+export interface KeyBinding {
+  /** Presses with a space between (`g b`); several ways to the same thing are a list. `mod` is Ctrl or Command. */
+  keys: string | readonly string[];
+  /** What it does, as the list of keys says it. */
+  says: string;
+  run: (event: KeyboardEvent) => void;
+  /** Also while something is being written. */
+  whileTyping?: boolean;
+}
+
+export interface KeyGroup {
+  name: string;
+  bindings: readonly KeyBinding[];
+}
+
+/** How long the second press of a sequence may take. */
+const PATIENCE_MS = 1_200;
+
+/** Every key that means something now. Of two meanings, the one that came last holds: a page's before the shell's. */
+class KeyRegistry {
+  #groups: KeyGroup[] = [];
+  #pending = "";
+  #pressedAt = 0;
+
+  /** What the list of keys shows: the shell's first, then the page's. */
+  get groups(): readonly KeyGroup[] {
+    return this.#groups;
+  }
+
+  add(group: KeyGroup): () => void {
+    this.#groups = [...this.#groups, group];
+    return () => {
+      this.#groups = this.#groups.filter((each) => each !== group);
+    };
+  }
+
+  handle = (event: KeyboardEvent): void => {
+    if (event.defaultPrevented || event.isComposing || isBehindDialog()) return;
+    const isWriting = isTyping(event.target);
+    const bindings = this.#groups
+      .flatMap((group) => group.bindings)
+      .filter((binding) => !isWriting || binding.whileTyping === true);
+    const begun = event.timeStamp - this.#pressedAt < PATIENCE_MS ? this.#pending : "";
+    const { complete, pending } = advance(begun, nameOf(event), bindings.flatMap(keysOf));
+    this.#pending = pending;
+    this.#pressedAt = event.timeStamp;
+    if (complete === null) return;
+    const found = bindings.findLast((binding) => keysOf(binding).includes(complete));
+    if (found === undefined) return;
+    event.preventDefault();
+    found.run(event);
+  };
+}
+
+export const keyRegistry = new KeyRegistry();
+
+export function keysOf(binding: KeyBinding): readonly string[] {
+  return typeof binding.keys === "string" ? [binding.keys] : binding.keys;
+}
+
+/** While a window is open, keys are its own. */
+function isBehindDialog(): boolean {
+  return document.querySelector("[role=dialog][data-state=open], [role=alertdialog][data-state=open]") !== null;
+}
+
+/** Keys of a page, while it is there. `name` is their heading in the list of keys. */
+export function useKeys(name: string, bindings: readonly KeyBinding[]): void {
+  const newest = useRef(bindings);
+  useEffect(() => {
+    newest.current = bindings;
+  });
+  const shape = JSON.stringify(bindings.map(({ keys, says, whileTyping }) => ({ keys, says, whileTyping })));
+  useEffect(() => {
+    const plain = JSON.parse(shape) as Omit<KeyBinding, "run">[];
+    return keyRegistry.add({
+      name,
+      bindings: plain.map((each, index) => ({ ...each, run: (event) => newest.current[index]?.run(event) })),
+    });
+  }, [name, shape]);
+}

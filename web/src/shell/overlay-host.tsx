@@ -1,0 +1,21 @@
+import { lazy, Suspense, useEffect } from "react";
+import { show, useOverlay } from "./overlays";
+
+const Palette = lazy(() => import("./palette").then((module) => ({ default: module.Palette })));
+const KeyHelp = lazy(() => import("./key-help").then((module) => ({ default: module.KeyHelp })));
+const NewTicket = lazy(() => import("@/tickets/new-ticket").then((module) => ({ default: module.NewTicket })));
+
+const close = () => show(null);
+
+/** The windows themselves, loaded when they are first wanted; their keys are there from the start. */
+export function OverlayHost() {
+  const open = useOverlay();
+  useEffect(() => close, []);
+  return (
+    <Suspense fallback={null}>
+      {open === "palette" ? <Palette onClose={close} /> : null}
+      {open === "keys" ? <KeyHelp onClose={close} /> : null}
+      {open === "new-ticket" ? <NewTicket onClose={close} /> : null}
+    </Suspense>
+  );
+}

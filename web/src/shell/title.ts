@@ -1,0 +1,8 @@
+import { useEffect } from "react";
+
+/** The page's name in the browser's tab. */
+export function useTitle(title: string | undefined): void {
+  useEffect(() => {
+    document.title = title === undefined ? "OmoiOS" : `${title} · OmoiOS`;
+  }, [title]);
+}

@@ -1,0 +1,63 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { reason, type Sandbox } from "@/api/client";
+import { Badge, type Tone } from "@/ui/badge";
+import { count, usd } from "@/ui/figures";
+import { Ago, useNow } from "@/ui/moment";
+import { duration } from "@/ui/time";
+import { attemptsQuery } from "./queries";
+
+const TONES: Record<Sandbox["status"], Tone> = {
+  creating: "info",
+  running: "good",
+  stopping: "info",
+  stopped: "neutral",
+  failed: "bad",
+  lost: "bad",
+};
+
+/** Every sandbox that a task has had, and how each ended. */
+export function Attempts({ taskId }: { taskId: string }) {
+  const sandboxes = useQuery(attemptsQuery(taskId));
+  if (sandboxes.isPending) return <p className="text-xs text-faint">Loading attempts…</p>;
+  if (sandboxes.isError) return <p className="text-xs text-bad">Attempts could not be loaded: {reason(sandboxes.error)}</p>;
+  if (sandboxes.data.items.length === 0) return <p className="text-xs text-faint">None yet: it has no sandbox.</p>;
+  return (
+    <ul className="divide-y rounded-md border">
+      {sandboxes.data.items.map((sandbox) => (
+        <Attempt key={sandbox.id} sandbox={sandbox} />
+      ))}
+    </ul>
+  );
+}
+
+function Attempt({ sandbox }: { sandbox: Sandbox }) {
+  const name = sandbox.purpose === "verify" ? `Verification of attempt ${sandbox.attempt}` : `Attempt ${sandbox.attempt}`;
+  return (
+    <li className="flex flex-wrap items-center gap-x-3 gap-y-1 px-2.5 py-1.5 text-xs">
+      <Link
+        to="/sandbox/$sandboxId"
+        params={{ sandboxId: sandbox.id }}
+        className="font-medium text-accent underline-offset-2 hover:underline"
+      >
+        {name}
+      </Link>
+      <Badge tone={TONES[sandbox.status]}>{sandbox.status}</Badge>
+      {sandbox.end_reason === null ? null : (
+        <span className="min-w-0 text-soft [overflow-wrap:anywhere]">{sandbox.end_reason.replaceAll("_", " ")}</span>
+      )}
+      <span className="ml-auto flex flex-wrap gap-x-3 text-faint tabular-nums">
+        {sandbox.tokens > 0 ? <span>{count(sandbox.tokens)} tokens</span> : null}
+        {sandbox.cost_usd > 0 ? <span>{usd(sandbox.cost_usd)}</span> : null}
+        <Lasted sandbox={sandbox} />
+        <Ago at={sandbox.created_at} />
+      </span>
+    </li>
+  );
+}
+
+function Lasted({ sandbox }: { sandbox: Sandbox }) {
+  const now = useNow();
+  const end = sandbox.ended_at === null ? now : Date.parse(sandbox.ended_at);
+  return <span>{duration(end - Date.parse(sandbox.created_at))}</span>;
+}

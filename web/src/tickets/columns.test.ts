@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import type { Task, Ticket } from "@/api/client";
+import { costOf, matches, placed, withTask, type Pages } from "./columns";
+
+const ticket = (id: string, more: Partial<Ticket> = {}) =>
+  ({ id, title: `Ticket ${id}`, project_id: "p", priority: "MEDIUM", ticket_type: "feature", tasks: [], ...more }) as Ticket;
+
+const task = (id: string) =>
+  ({ id, status: "pending", attempt: 1, error: null, sandbox_id: null, cost_usd: 0.25 }) as Task;
+
+const column = (...pages: string[][]): Pages => ({
+  pages: pages.map((ids, index) => ({
+    items: ids.map((id) => ticket(id)),
+    next_cursor: index < pages.length - 1 ? "more" : null,
+  })),
+  pageParams: [],
+});
+
+const ids = (pages: Pages) => pages.pages.map((page) => page.items.map((each) => each.id));
+
+describe("a ticket that changes", () => {
+  it("leaves the column that it no longer belongs to", () => {
+    expect(ids(placed(column(["c", "b", "a"]), ticket("b"), false))).toEqual([["c", "a"]]);
+  });
+
+  it("goes to its place among the newest first", () => {
+    expect(ids(placed(column(["c", "a"]), ticket("b"), true))).toEqual([["c", "b", "a"]]);
+    expect(ids(placed(column(["f", "e"], ["c", "a"]), ticket("b"), true))).toEqual([["f", "e"], ["c", "b", "a"]]);
+    expect(ids(placed(column([]), ticket("b"), true))).toEqual([["b"]]);
+    expect(ids(placed(column(["c", "b"]), ticket("a"), true))).toEqual([["c", "b", "a"]]);
+  });
+
+  it("stays where it is and is as it was told", () => {
+    const after = placed(column(["c", "b"]), ticket("b", { title: "New words" }), true);
+    expect(ids(after)).toEqual([["c", "b"]]);
+    expect(after.pages[0]?.items[1]?.title).toBe("New words");
+  });
+
+  it("is nothing to other columns", () => {
+    const before = column(["c", "a"]);
+    expect(placed(before, ticket("b"), false)).toBe(before);
+  });
+
+  it("is not shown before the older ones that it lies among are loaded", () => {
+    const before = column(["f", "e"]);
+    before.pages[0]!.next_cursor = "more";
+    expect(placed(before, ticket("b"), true)).toBe(before);
+  });
+});
+
+describe("a filter", () => {
+  it("holds for all that it names", () => {
+    const bug = ticket("a", { title: "Repair the Login", ticket_type: "bug", priority: "HIGH" });
+    expect(matches(bug, {})).toBe(true);
+    expect(matches(bug, { project: "p", type: "bug", priority: "HIGH", q: "the login" })).toBe(true);
+    expect(matches(bug, { project: "q" })).toBe(false);
+    expect(matches(bug, { type: "docs" })).toBe(false);
+    expect(matches(bug, { priority: "LOW" })).toBe(false);
+    expect(matches(bug, { q: "logout" })).toBe(false);
+  });
+});
+
+it("changes only the task that was told of", () => {
+  const before = ticket("a", { tasks: [task("1"), task("2")] });
+  const told = { task_id: "2", ticket_id: "a", status: "running" as const, attempt: 2, error: null, sandbox_id: "s" };
+  const after = withTask(before, told);
+  expect(after.tasks?.map(({ status, sandbox_id }) => [status, sandbox_id])).toEqual([
+    ["pending", null],
+    ["running", "s"],
+  ]);
+  expect(costOf(after)).toBe(0.5);
+});

@@ -1,0 +1,88 @@
+import type { InfiniteData } from "@tanstack/react-query";
+import type { Task, Ticket } from "@/api/client";
+import type { TicketFilter, TicketStatus } from "./queries";
+
+interface Page {
+  items: Ticket[];
+  next_cursor?: string | null;
+}
+
+/** A column as far as it has been loaded. */
+export type Pages = InfiniteData<Page, string | undefined>;
+
+/** How a column is shown. `fold`: never, while it is empty, or until it is opened. */
+export interface Column {
+  status: TicketStatus;
+  label: string;
+  fold: "never" | "empty" | "always";
+}
+
+export const COLUMNS: readonly Column[] = [
+  { status: "backlog", label: "Backlog", fold: "never" },
+  { status: "analyzing", label: "Analyzing", fold: "empty" },
+  { status: "building", label: "Building", fold: "never" },
+  { status: "testing", label: "Testing", fold: "never" },
+  { status: "blocked", label: "Blocked", fold: "empty" },
+  { status: "done", label: "Done", fold: "never" },
+  { status: "cancelled", label: "Cancelled", fold: "always" },
+];
+
+/** Whether a ticket is among those that a filter asks for; as the server decides it. */
+export function matches(ticket: Ticket, filter: TicketFilter): boolean {
+  return (
+    (filter.project === undefined || ticket.project_id === filter.project) &&
+    (filter.priority === undefined || ticket.priority === filter.priority) &&
+    (filter.type === undefined || ticket.ticket_type === filter.type) &&
+    (filter.q === undefined || ticket.title.toLowerCase().includes(filter.q.toLowerCase().trim()))
+  );
+}
+
+/** A column after a ticket has changed. The same object when that is nothing to it. */
+export function placed(column: Pages, ticket: Ticket, belongs: boolean): Pages {
+  const isThere = column.pages.some((page) => page.items.some((each) => each.id === ticket.id));
+  if (!isThere && !belongs) return column;
+  if (isThere && belongs) return mapItems(column, (items) => items.map((each) => (each.id === ticket.id ? ticket : each)));
+  if (isThere) return mapItems(column, (items) => items.filter((each) => each.id !== ticket.id));
+  return inserted(column, ticket);
+}
+
+/** Ids grow with time, so the newest are first. What lies beyond the loaded pages stays there. */
+function inserted(column: Pages, ticket: Ticket): Pages {
+  const found = column.pages.findIndex((page) => page.items.some((each) => each.id < ticket.id));
+  const last = column.pages.length - 1;
+  if (found < 0 && column.pages[last]?.next_cursor) return column;
+  const target = found < 0 ? last : found;
+  return mapItems(column, (items, index) => {
+    if (index !== target) return items;
+    const at = items.findIndex((each) => each.id < ticket.id);
+    return at < 0 ? [...items, ticket] : items.toSpliced(at, 0, ticket);
+  });
+}
+
+function mapItems(column: Pages, change: (items: Ticket[], index: number) => Ticket[]): Pages {
+  return { ...column, pages: column.pages.map((page, index) => ({ ...page, items: change(page.items, index) })) };
+}
+
+/** What a `task.status` tells of a task. */
+export interface TaskTold {
+  task_id: string;
+  ticket_id: string;
+  status: Task["status"];
+  attempt: number;
+  error: string | null;
+  sandbox_id: string | null;
+}
+
+/** A ticket with one of its tasks as it was told. */
+export function withTask(ticket: Ticket, told: TaskTold): Ticket {
+  const { task_id: taskId, status, attempt, error, sandbox_id } = told;
+  const tasks = (ticket.tasks ?? []).map((task) =>
+    task.id === taskId ? { ...task, status, attempt, error, sandbox_id } : task,
+  );
+  return { ...ticket, tasks };
+}
+
+/** What a ticket has cost so far. */
+export function costOf(ticket: Ticket): number {
+  return (ticket.tasks ?? []).reduce((sum, task) => sum + task.cost_usd, 0);
+}
