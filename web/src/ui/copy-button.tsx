@@ -1,0 +1,29 @@
+import { Check, Copy } from "lucide-react";
+import { useEffect, useState } from "react";
+import { Button, type ButtonProps } from "./button";
+
+/** Puts a text on the clipboard and says so for a moment. */
+export function CopyButton({ text, label, ...rest }: { text: string | (() => Promise<string>); label: string } & ButtonProps) {
+  const [said, setSaid] = useState<"copied" | "failed" | null>(null);
+  useEffect(() => {
+    if (said === null) return;
+    const timer = setTimeout(() => setSaid(null), 1500);
+    return () => clearTimeout(timer);
+  }, [said]);
+  async function copy() {
+    try {
+      await navigator.clipboard.writeText(typeof text === "string" ? text : await text());
+      setSaid("copied");
+    } catch {
+      setSaid("failed");
+    }
+  }
+  return (
+    <Button variant="quiet" size="icon" className="size-6" aria-label={label} title={label} {...rest} onClick={() => void copy()}>
+      {said === "copied" ? <Check className="text-good" /> : <Copy />}
+      <span role="status" className="sr-only">
+        {said === "copied" ? "Copied" : said === "failed" ? "The browser did not allow copying" : ""}
+      </span>
+    </Button>
+  );
+}
