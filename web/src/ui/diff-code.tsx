@@ -6,7 +6,7 @@ import { LOOK } from "./diff-look";
 import { filesOf } from "./patch";
 import { useTheme } from "./use-theme";
 
-const THEMES = { light: "pierre-light", dark: "pierre-dark" } as const;
+const THEMES = { light: "github-light-high-contrast", dark: "github-dark-high-contrast" } as const;
 const POOL = {
   workerFactory: () => new Worker(new URL("./diff-worker.ts", import.meta.url), { type: "module" }),
   poolSize: 2,
@@ -56,6 +56,7 @@ function Files({ patch, name, layout, wrap = false, path = null }: DiffProps) {
       diffStyle: layout,
       overflow: wrap ? ("wrap" as const) : ("scroll" as const),
       stickyHeaders: true,
+      layout: { paddingTop: 0, paddingBottom: 16, gap: 8 },
       hunkSeparators: "line-info-basic" as const,
       unsafeCSS: LOOK,
     }),

@@ -3,6 +3,7 @@ export const LOOK = `
   :host {
     --diffs-font-family: var(--font-mono, monospace);
     --diffs-header-font-family: var(--font-sans, sans-serif);
+    --diffs-font-features: "liga" 0, "calt" 0;
     --diffs-font-size: 12px;
     --diffs-line-height: 19px;
     --diffs-light-bg: var(--surface);

@@ -48,7 +48,7 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
       <div className="grid h-full min-h-0 grid-cols-1 @3xl:grid-cols-[minmax(16rem,22rem)_1fr]">
         <section
           aria-label="Changed files"
-          className={cn("flex min-h-0 flex-col @3xl:border-r", isPaneOpen && "max-@3xl:hidden")}
+          className={cn("flex min-h-0 flex-col @3xl:border-r", isPaneOpen && "@max-3xl:hidden")}
         >
           <header className="space-y-2 border-b p-2">
             <div className="flex flex-wrap items-center justify-between gap-2">
@@ -97,7 +97,7 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
             )}
           </div>
         </section>
-        <div className={cn("min-h-0 min-w-0", !isPaneOpen && "max-@3xl:hidden")}>
+        <div className={cn("min-h-0 min-w-0", !isPaneOpen && "@max-3xl:hidden")}>
           {mode === "session" ? (
             <SessionPane sandbox={sandbox} changes={changes} total={all.length} upTo={upTo} path={file} onBack={() => setPaneOpen(false)} />
           ) : open === null ? null : (
