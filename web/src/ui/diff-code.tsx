@@ -23,6 +23,11 @@ export default function DiffCode(props: DiffProps) {
   );
 }
 
+/** What scrolls sideways can be scrolled by the keyboard, too. */
+function reachable(node: HTMLElement): void {
+  for (const code of node.shadowRoot?.querySelectorAll("code") ?? []) code.tabIndex = 0;
+}
+
 function Files({ patch, name, layout, wrap = false, path = null }: DiffProps) {
   const theme = useTheme();
   const view = useRef<CodeViewHandle<undefined, undefined>>(null);
@@ -59,6 +64,7 @@ function Files({ patch, name, layout, wrap = false, path = null }: DiffProps) {
       layout: { paddingTop: 0, paddingBottom: 16, gap: 8 },
       hunkSeparators: "line-info-basic" as const,
       unsafeCSS: LOOK,
+      onPostRender: reachable,
     }),
     [theme, layout, wrap],
   );

@@ -15,5 +15,5 @@ export const LOOK = `
     --diffs-deletion-color-override: var(--bad);
     --diffs-modified-color-override: var(--info);
   }
-  [data-diffs-header] { border-bottom: 1px solid var(--line); }
+  [data-diffs-header], [data-diffs-header][data-sticky] { background: var(--sunken); border-bottom: 1px solid var(--line); }
 `;
