@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from omoi_os.errors import ConfigError
@@ -39,6 +39,13 @@ def _absolute(path: Path) -> Path:
     return path.expanduser().absolute()
 
 
+def _names(value: object) -> object:
+    """A list as YAML has it, or as a variable can hold it."""
+    if isinstance(value, str):
+        return tuple(name.strip().lower() for name in value.split(",") if name.strip())
+    return value
+
+
 class Settings(BaseModel):
     """Everything that can be configured. `config/base.yaml` shows the same names."""
 
@@ -54,6 +61,8 @@ class Settings(BaseModel):
     """The port the API listens on."""
     api_url: str | None = _setting(None, env="OMOI_API_URL")
     """Where the gateway reaches the API; by default the host and port above."""
+    allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(_names)] = _setting((), env="OMOI_ALLOWED_HOSTS")
+    """Names by which browsers may reach an API that listens on this machine only, besides localhost; `,` between."""
     database_url: str | None = _setting(None, env="DATABASE_URL", repr=False)
     """An outside PostgreSQL; unset means the embedded one in the data folder."""
     redis_url: str | None = _setting(None, env="REDIS_URL", pattern=r"^(rediss?|unix)://", repr=False)

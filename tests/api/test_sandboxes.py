@@ -37,7 +37,7 @@ FIELDS = [
     "tokens",
     "project_id",
 ]
-MORE = ["cpu_seconds", "disk_bytes", "event_counts", "memory_bytes", "pids", "pruned_at"]
+MORE = ["cpu_seconds", "disk_bytes", "event_counts", "gap_since", "memory_bytes", "pids", "pruned_at"]
 
 
 async def listed(client: httpx.AsyncClient, worker: Worker, **params: str) -> list[dict[str, object]]:

@@ -10,8 +10,12 @@ from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from omoi_os.accounts import routes as users
+from omoi_os.accounts import session_routes as auth
 from omoi_os.api import docs, errors, health, idempotency, metrics, stream
+from omoi_os.api.guard import Guard
 from omoi_os.api.limits import BodyLimits
+from omoi_os.audit import routes as audit
+from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
@@ -26,11 +30,13 @@ from omoi_os.sandboxes.waiters import Waiters
 from omoi_os.stream.hub import Hub
 from omoi_os.tasks import routes as tasks
 from omoi_os.tickets import routes as tickets
+from omoi_os.web.pages import Pages
 
 TITLE = "OmoiOS"
 DESCRIPTION = """Runs coding agents in isolated sandboxes and turns tickets into verified branches.
 
-Send `Authorization: Bearer …` with a user's API key. Errors are `application/problem+json` (RFC 9457).
+Send `Authorization: Bearer …` with a user's API key; a browser signs in once, and its cookie does the same.
+Errors are `application/problem+json` (RFC 9457).
 Lists are paged: pass `next_cursor` as `cursor` for the next page. Creations take an `Idempotency-Key`.
 What you may not see answers 404."""
 
@@ -64,16 +70,19 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     app.state.hub = Hub(sessions, bus)
     app.state.masker = Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token])
     app.state.waiters = Waiters(bus)
-    doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker))
+    app.state.trail = Trail(sessions, app.state.masker)
+    doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker, app.state.trail))
     app.doors = ServerErrorMiddleware(BodyLimits(doors), handler=errors.unexpected)
     app.add_middleware(BodyLimits)
+    app.add_middleware(Guard, settings=settings)
     errors.install(app)
     app.add_exception_handler(idempotency.Replay, idempotency.replay)
     api = APIRouter(prefix="/api/v1")
-    for part in (events, projects, tickets, tasks, sandboxes, outcomes, workers, messages, stream, users):
+    for part in (events, projects, tickets, tasks, sandboxes, outcomes, workers, messages, stream, users, auth, audit):
         api.include_router(part.router)
-    for router in (health.router, metrics.router, docs.router, api):
+    for router in (health.router, metrics.router, docs.router, auth.page, api):
         app.include_router(router)
+    app.router.default = Pages(app.router.default)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 

@@ -89,6 +89,7 @@ async def run(settings: Settings) -> None:
                 timeout_graceful_shutdown=DRAIN_SECONDS,
             )
             await _Server(config, app.state.waiters, app.state.hub).serve(sockets=[listener])
+            await app.state.trail.close()
     finally:
         listener.close()
         await engine.dispose()

@@ -17,6 +17,7 @@ COMMANDS = {
     "api": ("omoi_os.cli.api", "run the API alone"),
     "gateway": ("omoi_os.cli.gateway", "run the gateway alone: the sandboxes' only door"),
     "orchestrator": ("omoi_os.cli.orchestrator", "run an orchestrator alone"),
+    "sign-in": ("omoi_os.cli.sign_in", "print a link that signs a browser in as the first administrator"),
     "demo": ("omoi_os.cli.demo", "take a ticket to a verified branch and show each step"),
     "doctor": ("omoi_os.cli.doctor", "check each part of this machine and of the configuration"),
 }

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fastapi import APIRouter
@@ -13,14 +13,16 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from omoi_os.api.errors import answer_for, problems
+from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.db.base import Sessions
-from omoi_os.errors import BadToken, OmoiError, StaleFence
-from omoi_os.sandboxes import drafts
+from omoi_os.errors import BadToken, BeyondGap, OmoiError, SeqTaken, StaleFence
+from omoi_os.sandboxes import drafts, gaps, resent
 from omoi_os.sandboxes.callers import Callers
 from omoi_os.sandboxes.deps import CallingSandbox
 from omoi_os.sandboxes.drafts import Batch
 from omoi_os.sandboxes.events import Recorded
+from omoi_os.sandboxes.gaps import Gaps
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.posts import Answer, Received
 from omoi_os.sandboxes.quota import UNIT_BYTES, Quota
@@ -36,11 +38,15 @@ class Intake:
     callers: Callers
     quota: Quota
     masker: Masker
+    sessions: Sessions
+    trail: Trail
+    gaps: Gaps
 
 
-def make_intake(sessions: Sessions, bus: Bus, masker: Masker) -> Intake:
+def make_intake(sessions: Sessions, bus: Bus, masker: Masker, trail: Trail) -> Intake:
     """The intake over a migrated database."""
-    return Intake(Writer(sessions, bus, masker), Callers(sessions), Quota(), masker)
+    writer, callers = Writer(sessions, bus, masker), Callers(sessions, trail)
+    return Intake(writer, callers, Quota(), masker, sessions, trail, Gaps(sessions))
 
 
 _PLACE = re.compile(r"/api/v1/sandboxes/([^/]+)/events(/batch)?")
@@ -110,7 +116,28 @@ async def _take(intake: Intake, scope: Scope, receive: Receive, *, sandbox_id: s
     except (BadToken, StaleFence):
         intake.callers.forget(hashed)
         raise
+    except SeqTaken as error:
+        await intake.trail.record(resent.changed_event(sandbox_id, str(error)))
+        raise
+    except BeyondGap as error:
+        await intake.gaps.note(sandbox_id, error.acked_seq)
+        raise
+    if isinstance(answer, Recorded):
+        if gaps.leaves_one(batch, answer):
+            await intake.gaps.note(sandbox_id, answer.last_seq)
+        if answer.duplicates:
+            answer = await _without_changed(intake, sandbox_id, batch, answer)
     return _encode(answer, sandbox_id)
+
+
+async def _without_changed(intake: Intake, sandbox_id: str, batch: Batch, answer: Recorded) -> Recorded:
+    """The answer with those duplicates that are none named as rejected. Only what was sent again is looked up."""
+    async with intake.sessions() as session:
+        changed = await resent.changed(session, sandbox_id, batch)
+    if not changed:
+        return answer
+    await intake.trail.record(resent.changed_event(sandbox_id, changed[0].reason))
+    return replace(answer, duplicates=max(0, answer.duplicates - len(changed)), rejected=[*answer.rejected, *changed])
 
 
 def _drafts(body: bytes, content_type: bytes, masker: Masker, *, alone: bool) -> Batch:

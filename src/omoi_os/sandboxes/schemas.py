@@ -175,6 +175,9 @@ class SandboxOut(BaseModel):
     last_work_at: AwareDatetime | None
     last_seq: int
     event_counts: dict[str, int] = Field(description="How many events of each type it has.")
+    gap_since: AwareDatetime | None = Field(
+        description="Since when one of the worker's events is missing; nothing beyond it is stored until it comes."
+    )
     end_reason: str | None
     memory_bytes: int | None = Field(description="What it used when its provider was last asked.")
     cpu_seconds: float | None
