@@ -103,6 +103,12 @@ export function ofItem(item: Item): Entry | null {
   };
 }
 
+/** Clocks may say the same of two events; their numbers do not. */
+export function byTime(one: Entry, other: Entry): number {
+  const isNumbered = one.sandboxId !== null && one.sandboxId === other.sandboxId && one.seq !== null && other.seq !== null;
+  return Date.parse(one.at) - Date.parse(other.at) || (isNumbered ? Number(one.seq) - Number(other.seq) : 0);
+}
+
 /** The feed with more in it: each once, by time, and never more than a bounded number. */
 export function merge(entries: readonly Entry[], more: readonly Entry[]): readonly Entry[] {
   const known = new Set(entries.map((entry) => entry.key));
@@ -111,7 +117,7 @@ export function merge(entries: readonly Entry[], more: readonly Entry[]): readon
   const last = entries.at(-1)?.at ?? "";
   const isLater = fresh.every((entry, index) => entry.at >= (fresh[index - 1]?.at ?? last));
   const all = [...entries, ...fresh];
-  const ordered = isLater ? all : all.toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at));
+  const ordered = isLater ? all : all.toSorted(byTime);
   return ordered.length > MOST + SPARE ? ordered.slice(-MOST) : ordered;
 }
 

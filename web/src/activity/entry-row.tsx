@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { memo } from "react";
 import { Badge, type Tone } from "@/ui/badge";
+import { cn } from "@/ui/cn";
 import { writeOut } from "@/ui/controls";
 import { absolute, clock } from "@/ui/time";
 import { ChangeTypeBadge } from "@/sandboxes/changes/change-type";
@@ -22,8 +23,8 @@ export const EntryRow = memo(function EntryRow({ entry, project }: { entry: Entr
             <Badge tone={TONES[entry.kind]} className="mr-2 px-1.5 text-2xs">
               {writeOut(entry.what)}
             </Badge>
-            <span className={entry.kind === "tools" || entry.kind === "errors" ? "font-mono text-2xs" : ""}>
-              <span className="line-clamp-3 inline [overflow-wrap:anywhere]">{writeOut(entry.text)}</span>
+            <span className={cn("[overflow-wrap:anywhere]", (entry.kind === "tools" || entry.kind === "errors") && "font-mono text-2xs")}>
+              {writeOut(entry.text)}
             </span>
           </p>
         ) : (

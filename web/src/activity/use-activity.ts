@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { answer, api } from "@/api/client";
 import { useLive } from "@/live/live";
-import { merge, ofEvent, ofItem, type Entry } from "./entries";
+import { byTime, merge, ofEvent, ofItem, type Entry } from "./entries";
 
 const SANDBOXES = 8;
 const EVENTS = 60;
@@ -19,7 +19,7 @@ async function backlog(project: string | undefined, signal: AbortSignal): Promis
       return events.items.flatMap((event) => ofEvent(event, sandbox.project_id, sandbox.id) ?? []);
     }),
   );
-  return parts.flat().toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at));
+  return parts.flat().toSorted(byTime);
 }
 
 /** Everything that one may see, as it happens. Give the component a `key` of the project: it follows one for its life. */

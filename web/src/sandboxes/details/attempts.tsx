@@ -42,7 +42,7 @@ export function Attempts({ sandbox }: { sandbox: Sandbox }) {
                 <Ago at={each.created_at} />
               </span>
               {each.end_reason === null ? null : (
-                <span className="basis-full pl-[4.75rem] text-soft [overflow-wrap:anywhere]">{each.end_reason}</span>
+                <span className="order-last basis-full pl-[4.75rem] text-soft [overflow-wrap:anywhere]">{each.end_reason}</span>
               )}
               {each.id === sandbox.id ? null : (
                 <Link

@@ -70,7 +70,7 @@ export function Track(props: {
         {columns(timeline, axis, COLUMNS).map(({ column, kind }) => (
           <span
             key={column}
-            className={cn("absolute -top-1.5 h-1 w-[3px] -translate-x-1/2 rounded-full", COLOURS[kind])}
+            className={cn("absolute -top-2 h-1.5 w-[3px] -translate-x-1/2 rounded-full", COLOURS[kind])}
             style={{ left: `${(column / COLUMNS) * 100}%` }}
           />
         ))}

@@ -20,12 +20,13 @@ export function CommandRow(props: {
 }) {
   const { command, outcome } = props;
   return (
-    <div className="flex items-start gap-2 border-t px-3 pt-2 pb-1">
+    <div className="@container border-t px-3 pt-2 pb-1">
+      <div className="flex flex-wrap items-start gap-x-2 @lg:flex-nowrap">
       <span aria-hidden className="font-mono text-xs leading-5 text-accent select-none">
         $
       </span>
-      <div className="min-w-0 flex-1">
-        <pre className="font-mono text-xs leading-5 font-semibold [overflow-wrap:anywhere] whitespace-pre-wrap">
+      <div className="min-w-0 flex-1 basis-4/5">
+        <pre className="font-mono text-xs leading-5 font-semibold [font-variant-ligatures:none] [overflow-wrap:anywhere] whitespace-pre-wrap">
           <Marked text={writeOut(command.command)} query={props.query} />
         </pre>
         <p className="flex flex-wrap items-center gap-x-2 text-2xs text-faint">
@@ -45,12 +46,13 @@ export function CommandRow(props: {
           </Link>
         </p>
       </div>
-      <div className="flex shrink-0 items-center gap-1">
+      <div className="flex shrink-0 items-center gap-1 @max-lg:ml-auto">
         <Ended command={command} outcome={outcome} isLive={props.isLive} />
         <CopyButton text={command.command} label="Copy the command" />
         {outcome === null || outcome.output === "" ? null : (
           <CopyButton text={async () => plain(await props.wholeOutput())} label="Copy the output" className="size-6 text-faint" />
         )}
+      </div>
       </div>
     </div>
   );
