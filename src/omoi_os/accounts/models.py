@@ -83,4 +83,4 @@ class IdempotentRequest(Base):
     fingerprint: Mapped[str]
     status_code: Mapped[int | None]
     body: Mapped[str | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now(), index=True)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from omoi_os.errors import ConfigError, OmoiError
+from omoi_os.printable import one_line
 
 #: Commands with the module that holds each. A module is loaded only when its command is called.
 COMMANDS = {
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _complain(sentence: str) -> None:
-    print(f"omoi: {sentence}", file=sys.stderr)
+    print(f"omoi: {one_line(sentence)}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -17,6 +17,7 @@ from omoi_os.cli.supervise import Program, Supervisor
 from omoi_os.config import Settings, load_settings
 from omoi_os.db import embedded
 from omoi_os.errors import SetupError
+from omoi_os.printable import printable
 from omoi_os.providers.registry import make_provider
 
 #: The orchestrator saves the work of its sandboxes before it stops them.
@@ -186,4 +187,4 @@ def _welcome(settings: Settings, link: str) -> None:
 def _say(line: str) -> None:
     # The other end may be a closed terminal or pipe; that must not stop the platform.
     with suppress(OSError):
-        os.write(sys.stdout.fileno(), f"{line}\n".encode())
+        os.write(sys.stdout.fileno(), f"{printable(line)}\n".encode())

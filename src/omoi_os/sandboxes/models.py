@@ -23,6 +23,7 @@ class Sandbox(Base):
             unique=True,
             postgresql_where=text("purpose = 'work' AND status IN ('creating', 'running', 'stopping')"),
         ),
+        Index("ix_sandboxes_created_at_id", "created_at", "id"),
         Index("ix_sandboxes_project_id_created_at_id", "project_id", "created_at", "id"),
         Index("ix_sandboxes_task_id", "task_id"),
         Index(

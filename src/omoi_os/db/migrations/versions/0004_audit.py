@@ -1,4 +1,4 @@
-"""The audit trail, and gaps in what sandboxes post."""
+"""The audit trail, gaps in what sandboxes post, and the age of answers under an idempotency key."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -28,12 +28,14 @@ def upgrade() -> None:
         ),
     )
     op.create_index(op.f("ix_audit_entries_at"), "audit_entries", ["at"])
+    op.create_index(op.f("ix_idempotent_requests_created_at"), "idempotent_requests", ["created_at"])
     op.add_column("sandboxes", sa.Column("gap_after", sa.BigInteger(), nullable=True))
     op.add_column("sandboxes", sa.Column("gap_seen_at", sa.DateTime(timezone=True), nullable=True))
     op.add_column("sandboxes", sa.Column("gap_flagged_at", sa.DateTime(timezone=True), nullable=True))
 
 
 def downgrade() -> None:
+    op.drop_index(op.f("ix_idempotent_requests_created_at"), "idempotent_requests")
     for column in ("gap_flagged_at", "gap_seen_at", "gap_after"):
         op.drop_column("sandboxes", column)
     op.drop_table("audit_entries")
