@@ -1,36 +1,13 @@
 import { queryOptions } from "@tanstack/react-query";
-import { fetchText } from "@/api/client";
+import { answer, api } from "@/api/client";
+import type { components } from "@/api/schema";
 
-export interface Day {
-  date: string;
-  completed: number;
-  failed: number;
-  cost_usd: number;
-  tokens: number;
-}
-
-export interface Provider {
-  name: string;
-  default: boolean;
-  available: boolean;
-  reason: string | null;
-  alive: number;
-}
-
-/** What `GET /monitoring/overview` answers. */
-export interface Overview {
-  generated_at: string;
-  queue: { by_status: Record<string, number>; oldest_pending_seconds: number | null };
-  sandboxes: { by_status: Record<string, number>; days: number };
-  days: Day[];
-  providers: Provider[];
-  versions: { omoi: string; postgres: string; agent_sdk: string | null; agent_cli: string | null; model: string };
-  processes: { name: string; since: string }[];
-}
+export type Overview = components["schemas"]["OverviewOut"];
+export type Day = components["schemas"]["DayOut"];
 
 export const overviewQuery = queryOptions({
   queryKey: ["overview"],
-  queryFn: async ({ signal }) => JSON.parse(await fetchText("/api/v1/monitoring/overview", signal)) as Overview,
+  queryFn: ({ signal }) => answer(api.GET("/api/v1/monitoring/overview", { signal })),
 });
 
 /** What the days come to. */

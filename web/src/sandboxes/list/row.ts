@@ -2,10 +2,9 @@ import type { Sandbox } from "@/api/client";
 
 export const STATES: readonly Sandbox["status"][] = ["creating", "running", "stopping", "stopped", "failed", "lost"];
 
-/** What a sandbox is for, where the server says it. */
+/** What a sandbox is for. */
 export function titleOf(sandbox: Sandbox): string | null {
-  const title = (sandbox as { task_title?: unknown }).task_title;
-  return typeof title === "string" && title !== "" ? title : null;
+  return sandbox.task_title || null;
 }
 
 export function isAlive(sandbox: Sandbox): boolean {
