@@ -1,3 +1,99 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, getRouteApi } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { projectName, projectsQuery, useProjectNames } from "@/projects/queries";
+import { Chip } from "@/sandboxes/list/chips";
+import { Select } from "@/ui/field";
+import { Empty, Loading, Trouble } from "@/ui/state";
+import { VirtualRows } from "@/ui/virtual-rows";
+import { KINDS, kindsIn, type Kind } from "./entries";
+import { EntryRow } from "./entry-row";
+import { useActivity } from "./use-activity";
+
+const route = getRouteApi("/activity");
+
+/** Everything that happens, wherever one may look. */
 export function ActivityPage() {
-  return null;
+  const { project, kinds } = route.useSearch();
+  const navigate = route.useNavigate();
+  const projects = useQuery(projectsQuery).data ?? [];
+  const shown = kindsIn(kinds);
+
+  function toggle(kind: Kind) {
+    const isAll = shown.size === KINDS.length;
+    const next = isAll ? new Set([kind]) : new Set(shown);
+    if (!isAll && !next.delete(kind)) next.add(kind);
+    const text = next.size === 0 || next.size === KINDS.length ? undefined : KINDS.filter((each) => next.has(each)).join(",");
+    void navigate({ search: (before) => ({ ...before, kinds: text }), replace: true });
+  }
+
+  return (
+    <div className="flex h-full flex-col">
+      <header className="flex flex-wrap items-center gap-2 border-b p-2">
+        <h1 className="mr-2 text-lg font-semibold">Activity</h1>
+        <div role="group" aria-label="Kinds that are shown" className="flex flex-wrap gap-1.5">
+          {KINDS.map((kind) => (
+            <Chip key={kind} isOn={shown.size < KINDS.length && shown.has(kind)} onPress={() => toggle(kind)}>
+              {kind}
+            </Chip>
+          ))}
+        </div>
+        {projects.length > 1 ? (
+          <Select
+            aria-label="Project"
+            className="max-w-56"
+            value={project ?? ""}
+            onChange={(event) => void navigate({ search: (before) => ({ ...before, project: event.target.value || undefined }), replace: true })}
+          >
+            <option value="">All projects</option>
+            {projects.map((each) => (
+              <option key={each.id} value={each.id}>
+                {projectName(each)}
+              </option>
+            ))}
+          </Select>
+        ) : null}
+      </header>
+      <div className="min-h-0 flex-1">
+        <Feed key={project ?? ""} project={project} kinds={[...shown].join(",")} />
+      </div>
+    </div>
+  );
+}
+
+function Feed({ project, kinds }: { project: string | undefined; kinds: string }) {
+  const names = useProjectNames();
+  const { entries, older } = useActivity(project);
+  const rows = useMemo(() => {
+    const wanted = kindsIn(kinds);
+    return entries.filter((entry) => wanted.has(entry.kind));
+  }, [entries, kinds]);
+  if (older.isError && entries.length === 0) return <Trouble what="Activity" error={older.error} retry={() => void older.refetch()} />;
+  if (older.isPending && entries.length === 0) return <Loading what="what happened lately" />;
+  if (rows.length === 0) {
+    return (
+      <Empty title={entries.length === 0 ? "Nothing has happened yet" : "Nothing of these kinds yet"}>
+        {entries.length === 0 ? (
+          <>
+            Whatever agents do appears here. File a ticket on the{" "}
+            <Link to="/" className="text-accent underline">
+              board
+            </Link>
+            .
+          </>
+        ) : (
+          "It appears here as it happens."
+        )}
+      </Empty>
+    );
+  }
+  return (
+    <VirtualRows
+      label="What happens, the newest last"
+      rows={rows}
+      keyOf={(entry) => entry.key}
+      heightOf={(entry) => (entry.change === null ? 49 : 62)}
+      render={(entry) => <EntryRow entry={entry} project={names.get(entry.projectId) ?? ""} />}
+    />
+  );
 }

@@ -1,3 +1,70 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
+import { useLive } from "@/live/live";
+import { Ago } from "@/ui/moment";
+import { Loading, Trouble } from "@/ui/state";
+import { duration } from "@/ui/time";
+import { Days } from "./days";
+import { overviewQuery } from "./overview";
+import { Platform } from "./platform";
+import { Tally } from "./tally";
+
+/** Whether the platform does well: what waits, what runs, what came of it, and with what. */
 export function HealthPage() {
-  return null;
+  const overview = useQuery(overviewQuery);
+  useFreshOverview();
+  if (overview.isPending) return <Loading what="the overview" />;
+  if (overview.isError) return <Trouble what="The overview" error={overview.error} retry={() => void overview.refetch()} />;
+  const { queue, sandboxes, days, generated_at } = overview.data;
+  return (
+    <div className="mx-auto max-w-6xl space-y-3 p-3">
+      <header className="flex flex-wrap items-baseline justify-between gap-2">
+        <h1 className="text-lg font-semibold">Health</h1>
+        <p className="text-xs text-faint">
+          as of <Ago at={generated_at} />
+        </p>
+      </header>
+      <div className="grid gap-3 lg:grid-cols-2">
+        <Tally
+          title="Queue: open tasks"
+          counts={queue.by_status}
+          note={
+            queue.oldest_pending_seconds === null
+              ? "Nothing waits for room."
+              : `The oldest pending task has waited for ${duration(queue.oldest_pending_seconds * 1000)}.`
+          }
+        />
+        <Tally
+          title="Sandboxes"
+          counts={sandboxes.by_status}
+          note={`Those alive, and those that ended of the last ${sandboxes.days} days.`}
+          linkTo="/sandboxes"
+        />
+        <Days days={days} />
+      </div>
+      <div className="grid gap-3 md:grid-cols-3">
+        <Platform overview={overview.data} />
+      </div>
+    </div>
+  );
+}
+
+/** Changes of states make the overview old; it is looked at again, at most so often. */
+const REST_MS = 2_000;
+
+function useFreshOverview(): void {
+  const queries = useQueryClient();
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  useLive(
+    { types: ["sandbox.status", "task.status"] },
+    {
+      onItems: () => {
+        timer.current ??= setTimeout(() => {
+          timer.current = undefined;
+          void queries.invalidateQueries({ queryKey: overviewQuery.queryKey });
+        }, REST_MS);
+      },
+    },
+  );
 }

@@ -1,26 +1,127 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
-import { Loading, Trouble } from "@/ui/state";
-import { sandboxesQuery } from "./queries";
+import { Columns2, Plus } from "lucide-react";
+import { useState } from "react";
+import type { Sandbox } from "@/api/client";
+import { projectName, projectsQuery, useProjectNames } from "@/projects/queries";
+import { Button, buttonLook } from "@/ui/button";
+import { Input, Select } from "@/ui/field";
+import { Empty, Loading, Trouble } from "@/ui/state";
+import { StateChips } from "./list/chips";
+import { choose, countStates, matching } from "./list/row";
+import { StopDialog } from "./list/stop-dialog";
+import { SandboxTable } from "./list/table";
+import { useRestless, useSandboxes } from "./list/use-sandboxes";
 
 const route = getRouteApi("/sandboxes");
 
+/** Every sandbox that one may see, live. */
 export function SandboxesPage() {
-  const { status, project } = route.useSearch();
-  const sandboxes = useQuery(sandboxesQuery({ status, project }));
-  if (sandboxes.isPending) return <Loading what="sandboxes" />;
-  if (sandboxes.isError)
-    return <Trouble what="Sandboxes" error={sandboxes.error} retry={() => void sandboxes.refetch()} />;
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const projects = useQuery(projectsQuery).data ?? [];
+  const names = useProjectNames();
+  const all = useSandboxes({ project: search.project, q: search.q });
+  const list = useSandboxes({ project: search.project, q: search.q, status: search.status });
+  useRestless();
+  const [chosen, setChosen] = useState<readonly string[]>([]);
+  const [stopping, setStopping] = useState<Sandbox | null>(null);
+  const rowsOf = (pages: typeof list) => matching(pages.data?.pages.flatMap((page) => page.items) ?? [], search.q ?? "");
+  const counts = countStates(rowsOf(all));
+  const shown = rowsOf(list).filter((each) => search.status === undefined || each.status === search.status);
+  const [a, b] = chosen;
+  const change = (changes: Partial<typeof search>) => void navigate({ search: (before) => ({ ...before, ...changes }), replace: true });
+
   return (
-    <ul className="p-4">
-      {sandboxes.data.items.map((sandbox) => (
-        <li key={sandbox.id}>
-          <Link to="/sandbox/$sandboxId" params={{ sandboxId: sandbox.id }} className="font-mono text-accent">
-            {sandbox.id}
-          </Link>{" "}
-          {sandbox.status}
-        </li>
-      ))}
-    </ul>
+    <div className="mx-auto max-w-7xl space-y-3 p-3">
+      <header className="flex flex-wrap items-center gap-2">
+        <h1 className="mr-auto text-lg font-semibold">Sandboxes</h1>
+        <CompareLink a={a} b={b} />
+        <Link to="/sandbox/new" className={buttonLook({ variant: "primary" })}>
+          <Plus aria-hidden /> New sandbox
+        </Link>
+      </header>
+      <div className="flex flex-wrap items-center gap-2">
+        <Input
+          type="search"
+          aria-label="Search by id or title"
+          placeholder="Search by id or title"
+          className="max-w-64"
+          value={search.q ?? ""}
+          onChange={(event) => change({ q: event.target.value || undefined })}
+        />
+        {projects.length > 1 ? (
+          <Select
+            aria-label="Project"
+            className="max-w-56"
+            value={search.project ?? ""}
+            onChange={(event) => change({ project: event.target.value || undefined })}
+          >
+            <option value="">All projects</option>
+            {projects.map((project) => (
+              <option key={project.id} value={project.id}>
+                {projectName(project)}
+              </option>
+            ))}
+          </Select>
+        ) : null}
+        <StateChips counts={counts} isPartial={all.hasNextPage} chosen={search.status} onChoose={(status) => change({ status })} />
+      </div>
+      {list.isPending ? (
+        <Loading what="sandboxes" />
+      ) : list.isError ? (
+        <Trouble what="Sandboxes" error={list.error} retry={() => void list.refetch()} />
+      ) : shown.length === 0 ? (
+        <Nothing isFiltered={search.q !== undefined || search.project !== undefined || search.status !== undefined} />
+      ) : (
+        <SandboxTable
+          sandboxes={shown}
+          projects={names}
+          chosen={chosen}
+          onChoose={(id) => setChosen(choose(chosen, id))}
+          onStop={setStopping}
+        />
+      )}
+      {list.hasNextPage ? (
+        <div className="text-center">
+          <Button disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+            Show older ones
+          </Button>
+        </div>
+      ) : null}
+      <StopDialog sandbox={stopping} onClose={() => setStopping(null)} />
+    </div>
+  );
+}
+
+function CompareLink({ a, b }: { a: string | undefined; b: string | undefined }) {
+  if (a !== undefined && b !== undefined) {
+    return (
+      <Link to="/sandboxes/compare" search={{ a, b }} className={buttonLook({})}>
+        <Columns2 aria-hidden /> Compare the two
+      </Link>
+    );
+  }
+  return (
+    <span role="status" className="text-xs text-faint">
+      {a === undefined ? "" : "Choose one more to compare"}
+    </span>
+  );
+}
+
+function Nothing({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered) return <Empty title="No sandbox matches">Take a filter away, or look for less.</Empty>;
+  return (
+    <Empty title="No sandbox yet">
+      One is made for every attempt at a task. File a ticket on the{" "}
+      <Link to="/" className="text-accent underline">
+        board
+      </Link>
+      , or begin with a{" "}
+      <Link to="/sandbox/new" className="text-accent underline">
+        prompt
+      </Link>
+      .
+    </Empty>
   );
 }

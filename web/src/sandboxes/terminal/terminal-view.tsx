@@ -1,5 +1,64 @@
+import { useMemo, useState } from "react";
+import { Input } from "@/ui/field";
+import { Empty } from "@/ui/state";
+import { VirtualRows } from "@/ui/virtual-rows";
+import { useCollected } from "../feed/collected";
 import type { ViewProps } from "../view";
+import { Commands, found } from "./commands";
+import { rowsOf, type Row } from "./rows";
+import { TerminalRow } from "./terminal-row";
+import { useWhole } from "./use-whole";
 
-export function TerminalView({ sandbox }: ViewProps) {
-  return <p>{sandbox.id}</p>;
+const LINE = 20;
+
+function heightOf(row: Row): number {
+  return row.kind === "command" ? 48 : row.kind === "more" ? 36 : row.lines.length * LINE;
+}
+
+/** Every command of the agent and what it said, in order, as in a shell. */
+export function TerminalView({ sandbox, feed, upTo }: ViewProps) {
+  const { all, revision } = useCollected(feed, () => new Commands());
+  const [query, setQuery] = useState("");
+  const { whole, trouble, show } = useWhole(sandbox.id);
+  // Commands are filled in place; their revision says when.
+  const commands = useMemo(() => (revision < 0 ? [] : found(all, upTo, query)), [all, revision, upTo, query]);
+  const rows = useMemo(() => rowsOf(commands, upTo, whole), [commands, upTo, whole]);
+  const isLive = upTo === null && sandbox.ended_at === null;
+
+  if (all.length === 0) {
+    return (
+      <Empty title={feed.isWhole ? "No command has been run" : "Looking for commands"}>
+        {isLive ? "Commands appear here as the agent runs them." : "This run ended without a command."}
+      </Empty>
+    );
+  }
+  return (
+    <div className="flex h-full min-h-0 flex-col">
+      <header className="flex items-center gap-3 border-b p-2">
+        <Input
+          type="search"
+          aria-label="Search commands and their output"
+          placeholder="Search commands and output"
+          className="max-w-sm"
+          value={query}
+          onChange={(event) => setQuery(event.target.value)}
+        />
+        <span role="status" className="text-xs whitespace-nowrap text-soft">
+          {commands.length} {query === "" ? (commands.length === 1 ? "command" : "commands") : "with a match"}
+        </span>
+      </header>
+      <div className="min-h-0 flex-1">
+        <VirtualRows
+          label="Commands and their output"
+          rows={rows}
+          keyOf={(row) => row.key}
+          heightOf={heightOf}
+          className="bg-sunken"
+          render={(row) => (
+            <TerminalRow sandboxId={sandbox.id} row={row} query={query} isLive={isLive} trouble={trouble} onShow={show} />
+          )}
+        />
+      </div>
+    </div>
+  );
 }

@@ -1,0 +1,83 @@
+import { Link } from "@tanstack/react-router";
+import { memo } from "react";
+import { Badge, type Tone } from "@/ui/badge";
+import { cn } from "@/ui/cn";
+import { writeOut } from "@/ui/controls";
+import { absolute, clock } from "@/ui/time";
+import { ChangeTypeBadge } from "@/sandboxes/changes/change-type";
+import type { Change } from "@/sandboxes/changes/changes";
+import { Lines } from "@/sandboxes/changes/lines";
+import type { Entry, Kind } from "./entries";
+
+const TONES: Record<Kind, Tone> = { edits: "accent", tools: "neutral", messages: "info", runs: "good", states: "warn", errors: "bad" };
+
+export const EntryRow = memo(function EntryRow({ entry, project }: { entry: Entry; project: string }) {
+  return (
+    <article className="flex items-start gap-3 border-b px-3 py-1.5">
+      <time dateTime={entry.at} title={absolute(entry.at)} className="w-14 shrink-0 font-mono text-2xs leading-5 text-faint">
+        {clock(entry.at)}
+      </time>
+      <div className="min-w-0 flex-1">
+        {entry.change === null ? (
+          <p className="text-xs leading-5">
+            <Badge tone={TONES[entry.kind]} className="mr-2 px-1.5 text-2xs">
+              {writeOut(entry.what)}
+            </Badge>
+            <span className={cn("[overflow-wrap:anywhere]", (entry.kind === "tools" || entry.kind === "errors") && "font-mono text-2xs")}>
+              {writeOut(entry.text)}
+            </span>
+          </p>
+        ) : (
+          <ChangeCard change={entry.change} sandboxId={entry.sandboxId ?? ""} />
+        )}
+        <p className="flex flex-wrap gap-x-2 text-2xs text-faint">
+          <span className="[overflow-wrap:anywhere]">{project}</span>
+          <Where entry={entry} />
+        </p>
+      </div>
+    </article>
+  );
+});
+
+/** Where it happened, and the way there. */
+function Where({ entry }: { entry: Entry }) {
+  const look = "text-soft underline-offset-2 hover:text-accent hover:underline";
+  return (
+    <>
+      {entry.sandboxId === null ? null : (
+        <Link
+          to="/sandbox/$sandboxId"
+          params={{ sandboxId: entry.sandboxId }}
+          search={entry.seq === null ? {} : { ev: entry.seq }}
+          className={`${look} font-mono`}
+        >
+          {entry.sandboxId}
+          {entry.seq === null ? "" : ` #${entry.seq}`}
+        </Link>
+      )}
+      {entry.ticketId === null ? null : (
+        <Link to="/tickets/$ticketId" params={{ ticketId: entry.ticketId }} className={look}>
+          ticket
+        </Link>
+      )}
+    </>
+  );
+}
+
+function ChangeCard({ change, sandboxId }: { change: Change; sandboxId: string }) {
+  return (
+    <Link
+      to="/sandbox/$sandboxId"
+      params={{ sandboxId }}
+      search={{ view: "changes", ev: change.seq }}
+      className="my-0.5 flex max-w-2xl flex-wrap items-center gap-x-2 gap-y-0.5 rounded-md border bg-surface px-2 py-1 hover:border-accent"
+    >
+      <ChangeTypeBadge type={change.type} />
+      <span className="min-w-0 flex-1 font-mono text-xs [overflow-wrap:anywhere]">
+        {change.oldPath === null ? null : <span className="text-soft">{writeOut(change.oldPath)} → </span>}
+        {writeOut(change.path)}
+      </span>
+      <Lines {...change} />
+    </Link>
+  );
+}

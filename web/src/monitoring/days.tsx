@@ -1,0 +1,74 @@
+import { Suspense, lazy } from "react";
+import { Facts } from "@/ui/facts";
+import { count, usd } from "@/ui/figures";
+import { Loading } from "@/ui/state";
+import { dayLabel, totals, type Day } from "./overview";
+
+const Chart = lazy(() => import("./charts"));
+
+/** Throughput and cost of the last days, drawn and as figures. */
+export function Days({ days }: { days: readonly Day[] }) {
+  const sum = totals(days);
+  return (
+    <>
+      <Facts title={`Tasks per day · ${count(sum.completed)} completed, ${count(sum.failed)} failed in ${days.length} days`}>
+        <Suspense fallback={<Loading what="the plot" />}>
+          <Chart days={days} of="throughput" />
+        </Suspense>
+        <Legend />
+      </Facts>
+      <Facts title={`Cost per day · ${usd(sum.cost)} and ${count(sum.tokens)} tokens in ${days.length} days`}>
+        <Suspense fallback={<Loading what="the plot" />}>
+          <Chart days={days} of="cost" />
+        </Suspense>
+      </Facts>
+      <details className="text-xs text-soft lg:col-span-2">
+        <summary className="cursor-pointer rounded px-1 py-0.5">The same as a table</summary>
+        <DaysTable days={days} />
+      </details>
+    </>
+  );
+}
+
+function Legend() {
+  return (
+    <p aria-hidden className="mt-1 flex gap-3 text-2xs text-soft">
+      <span className="flex items-center gap-1">
+        <span className="size-2 rounded-xs bg-good" /> completed
+      </span>
+      <span className="flex items-center gap-1">
+        <span className="size-2 rounded-xs bg-bad" /> failed
+      </span>
+    </p>
+  );
+}
+
+function DaysTable({ days }: { days: readonly Day[] }) {
+  return (
+    <table className="mt-2 w-full max-w-xl text-left tabular-nums">
+      <caption className="sr-only">Throughput and cost per day</caption>
+      <thead>
+        <tr>
+          {["Day (UTC)", "Completed", "Failed", "Cost", "Tokens"].map((name) => (
+            <th key={name} scope="col" className="py-1 pr-4 font-medium">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {days.map((day) => (
+          <tr key={day.date} className="border-t">
+            <th scope="row" className="py-1 pr-4 font-normal">
+              {dayLabel(day.date)}
+            </th>
+            <td>{count(day.completed)}</td>
+            <td>{count(day.failed)}</td>
+            <td>{usd(day.cost_usd)}</td>
+            <td>{count(day.tokens)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

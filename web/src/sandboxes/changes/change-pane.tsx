@@ -1,0 +1,23 @@
+import type { Sandbox } from "@/api/client";
+import { writeOut } from "@/ui/controls";
+import type { Change } from "./changes";
+import { DiffPane } from "./diff-pane";
+import { changeDiffQuery } from "./queries";
+
+/** The whole diff of one change. */
+export function ChangePane({ sandbox, change, onBack }: { sandbox: Sandbox; change: Change; onBack: () => void }) {
+  return (
+    <DiffPane
+      title={
+        <>
+          {change.turn === null ? "" : `Turn ${change.turn} · `}
+          <span className="font-mono">{writeOut(change.path)}</span>
+        </>
+      }
+      query={changeDiffQuery(sandbox.id, change)}
+      fileName={`${sandbox.id}-${change.seq}.diff`}
+      path={null}
+      onBack={onBack}
+    />
+  );
+}

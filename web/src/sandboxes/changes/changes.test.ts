@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import type { SandboxEvent } from "@/api/client";
+import { Changes, byFile, byTurn, shown, type Change } from "./changes";
+
+function edit(seq: number, data: Record<string, unknown>): SandboxEvent {
+  return { seq, event_id: `e${seq}`, event_type: "agent.file_edited", event_data: data, occurred_at: "" } as unknown as SandboxEvent;
+}
+
+function collect(...events: SandboxEvent[]): Change[] {
+  const changes = new Changes();
+  for (const event of events) changes.add(event);
+  return changes.all;
+}
+
+describe("changes of files", () => {
+  it("takes whatever shape an agent reports", () => {
+    const [change] = collect(edit(1, { file_path: 7, change_type: "exploded", lines_added: "9" }));
+    expect(change).toMatchObject({ path: "(no path)", type: "modified", added: 0, diff: null });
+  });
+
+  it("does not take a cut diff for the whole one", () => {
+    const [change] = collect(edit(1, { file_path: "a", full_diff: "cut", full_diff_truncated: true }));
+    expect(change?.diff).toBeNull();
+  });
+
+  it("shows nothing beyond the place where a replay stands", () => {
+    const all = collect(edit(2, { file_path: "a" }), edit(9, { file_path: "b" }));
+    expect(shown(all, all.length, 5, "").map((change) => change.path)).toEqual(["a"]);
+  });
+
+  it("finds a file by its old name, too", () => {
+    const all = collect(edit(1, { file_path: "new.py", old_path: "Old.py", change_type: "renamed" }), edit(2, { file_path: "x" }));
+    expect(shown(all, all.length, null, "old").map((change) => change.path)).toEqual(["new.py"]);
+  });
+
+  it("groups by turn, and leaves a change without one where it happened", () => {
+    const all = collect(edit(1, { turn: 1 }), edit(2, {}), edit(3, { turn: 2 }));
+    expect(byTurn(all).map((turn) => turn.changes.length)).toEqual([2, 1]);
+  });
+
+  it("follows a file through a rename and sums up its lines", () => {
+    const files = byFile(
+      collect(
+        edit(1, { file_path: "a.py", change_type: "created", lines_added: 5 }),
+        edit(2, { file_path: "b.py", old_path: "a.py", change_type: "renamed", lines_added: 1, lines_removed: 2 }),
+        edit(3, { file_path: "b.py", change_type: "modified", lines_added: 1 }),
+      ),
+    );
+    expect(files).toHaveLength(1);
+    expect(files[0]).toMatchObject({ path: "b.py", oldPath: "a.py", type: "created", added: 7, removed: 2 });
+  });
+
+  it("says deleted of what is gone at the end", () => {
+    const files = byFile(collect(edit(1, { file_path: "a", change_type: "created" }), edit(2, { file_path: "a", change_type: "deleted" })));
+    expect(files[0]?.type).toBe("deleted");
+  });
+});

@@ -1,0 +1,129 @@
+import type { SandboxEvent } from "@/api/client";
+import { flagOf, numberOf, textOf } from "../read";
+
+export type ChangeType = "created" | "modified" | "deleted" | "renamed";
+
+/** One change of one file. */
+export interface Change {
+  seq: number;
+  eventId: string;
+  at: string;
+  path: string;
+  oldPath: string | null;
+  type: ChangeType;
+  added: number;
+  removed: number;
+  binary: boolean;
+  tooLarge: boolean;
+  size: number | null;
+  turn: number | null;
+  tool: string | null;
+  diffSize: number | null;
+  /** The whole diff, where the event carries it. */
+  diff: string | null;
+}
+
+/** The changes of one turn of the agent. */
+export interface Turn {
+  turn: number | null;
+  changes: Change[];
+}
+
+/** What became of one file over many changes. */
+export interface ChangedFile {
+  path: string;
+  oldPath: string | null;
+  type: ChangeType;
+  added: number;
+  removed: number;
+  binary: boolean;
+  changes: Change[];
+}
+
+const TYPES: readonly ChangeType[] = ["created", "modified", "deleted", "renamed"];
+
+export function changeOf(event: SandboxEvent): Change {
+  const full = textOf(event, "full_diff");
+  return {
+    seq: event.seq,
+    eventId: event.event_id,
+    at: event.occurred_at,
+    path: textOf(event, "file_path") ?? "(no path)",
+    oldPath: textOf(event, "old_path"),
+    type: TYPES.find((type) => type === event.event_data.change_type) ?? "modified",
+    added: numberOf(event, "lines_added") ?? 0,
+    removed: numberOf(event, "lines_removed") ?? 0,
+    binary: flagOf(event, "binary"),
+    tooLarge: flagOf(event, "too_large"),
+    size: numberOf(event, "size"),
+    turn: numberOf(event, "turn"),
+    tool: textOf(event, "tool"),
+    diffSize: numberOf(event, "diff_size"),
+    diff: flagOf(event, "full_diff_truncated") ? null : full,
+  };
+}
+
+/** All changes of a run, in order. */
+export class Changes {
+  readonly all: Change[] = [];
+
+  add(event: SandboxEvent): void {
+    if (event.event_type === "agent.file_edited") this.all.push(changeOf(event));
+  }
+}
+
+/** Of the first `count`: those up to an event, and whose path, old or new, has what is looked for. */
+export function shown(all: readonly Change[], count: number, upTo: number | null, query: string): Change[] {
+  const wanted = query.trim().toLowerCase();
+  return all.slice(0, count).filter(
+    (change) =>
+      (upTo === null || change.seq <= upTo) &&
+      (wanted === "" || `${change.path}\n${change.oldPath ?? ""}`.toLowerCase().includes(wanted)),
+  );
+}
+
+/** Newest turn last; a change without a turn belongs to the one before it. */
+export function byTurn(changes: readonly Change[]): Turn[] {
+  const turns: Turn[] = [];
+  for (const change of changes) {
+    const last = turns.at(-1);
+    if (last === undefined || (change.turn !== null && change.turn !== last.turn)) {
+      turns.push({ turn: change.turn, changes: [change] });
+    } else {
+      last.changes.push(change);
+    }
+  }
+  return turns;
+}
+
+/** Each file once, under the name that it has at the end, in the order of its first change. */
+export function byFile(changes: readonly Change[]): ChangedFile[] {
+  const files = new Map<string, ChangedFile>();
+  for (const change of changes) {
+    const before = files.get(change.oldPath ?? change.path) ?? files.get(change.path);
+    if (before === undefined) {
+      const { path, oldPath, type, added, removed, binary } = change;
+      files.set(path, { path, oldPath, type, added, removed, binary, changes: [change] });
+      continue;
+    }
+    if (before.path !== change.path) {
+      files.delete(before.path);
+      before.oldPath ??= before.path;
+      before.path = change.path;
+      files.set(change.path, before);
+    }
+    before.type = combined(before.type, change.type);
+    before.added += change.added;
+    before.removed += change.removed;
+    before.binary ||= change.binary;
+    before.changes.push(change);
+  }
+  return [...files.values()];
+}
+
+function combined(before: ChangeType, now: ChangeType): ChangeType {
+  if (now === "deleted") return "deleted";
+  if (before === "created") return "created";
+  if (before === "deleted") return "modified";
+  return before === "renamed" || now === "renamed" ? "renamed" : now === "created" ? "modified" : now;
+}

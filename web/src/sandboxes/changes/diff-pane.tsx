@@ -1,0 +1,93 @@
+import { useQuery } from "@tanstack/react-query";
+import { ArrowLeft, Download, WrapText } from "lucide-react";
+import { useState, type ReactNode } from "react";
+import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
+import { CopyButton } from "@/ui/copy-button";
+import { Diff, type DiffLayout } from "@/ui/diff";
+import { bytes } from "@/ui/figures";
+import { save } from "@/ui/save";
+import { Loading, Trouble } from "@/ui/state";
+import { Toggle } from "@/ui/toggle";
+import type { TextQuery } from "./queries";
+
+const LAYOUTS = [
+  { value: "unified", label: "Unified" },
+  { value: "split", label: "Split" },
+] as const;
+
+function useKept<T extends string>(key: string, first: T): [T, (value: T) => void] {
+  const [value, setValue] = useState(() => (localStorage.getItem(key) as T | null) ?? first);
+  return [
+    value,
+    (next) => {
+      localStorage.setItem(key, next);
+      setValue(next);
+    },
+  ];
+}
+
+/** A diff with what one may do with it. */
+export function DiffPane(props: {
+  title: ReactNode;
+  query: TextQuery;
+  fileName: string;
+  path: string | null;
+  onBack: () => void;
+  /** Something to say above the diff. */
+  notice?: ReactNode;
+}) {
+  const text = useQuery({ ...props.query, staleTime: Infinity, gcTime: 60_000 });
+  const [layout, setLayout] = useKept<DiffLayout>("diff-layout", "unified");
+  const [wrap, setWrap] = useKept<"yes" | "no">("diff-wrap", "no");
+  return (
+    <section aria-label="Diff" className="flex h-full min-w-0 flex-col">
+      <header className="flex flex-wrap items-center gap-2 border-b bg-surface px-2 py-1.5">
+        <Button variant="quiet" size="small" className="@3xl:hidden" onClick={props.onBack}>
+          <ArrowLeft /> Files
+        </Button>
+        <h2 className="min-w-0 flex-1 text-xs font-medium [overflow-wrap:anywhere]">
+          {props.title}
+          {text.data === undefined ? null : <span className="ml-2 font-normal text-faint">{bytes(text.data.length)}</span>}
+        </h2>
+        <Toggle label="Layout of the diff" value={layout} options={LAYOUTS} onChange={setLayout} />
+        <Button
+          variant="quiet"
+          size="icon"
+          className={cn("size-7", wrap === "yes" && "bg-sunken text-text")}
+          aria-pressed={wrap === "yes"}
+          aria-label="Wrap long lines"
+          title="Wrap long lines"
+          onClick={() => setWrap(wrap === "yes" ? "no" : "yes")}
+        >
+          <WrapText />
+        </Button>
+        {text.data === undefined ? null : (
+          <>
+            <CopyButton text={text.data} label="Copy the diff" className="size-7" />
+            <Button
+              variant="quiet"
+              size="icon"
+              className="size-7"
+              aria-label="Download the diff"
+              title="Download the diff"
+              onClick={() => save(text.data, props.fileName)}
+            >
+              <Download />
+            </Button>
+          </>
+        )}
+      </header>
+      {props.notice}
+      <div className="min-h-0 flex-1 bg-surface">
+        {text.isPending ? (
+          <Loading what="the diff" />
+        ) : text.isError ? (
+          <Trouble what="The diff" error={text.error} retry={() => void text.refetch()} />
+        ) : (
+          <Diff patch={text.data} name={JSON.stringify(props.query.queryKey)} layout={layout} wrap={wrap === "yes"} path={props.path} />
+        )}
+      </div>
+    </section>
+  );
+}

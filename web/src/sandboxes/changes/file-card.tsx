@@ -1,0 +1,72 @@
+import type { ReactNode } from "react";
+import { cn } from "@/ui/cn";
+import { writeOut } from "@/ui/controls";
+import { bytes } from "@/ui/figures";
+import { ChangeTypeBadge } from "./change-type";
+import type { ChangeType } from "./changes";
+import { Lines } from "./lines";
+
+/** What every card about a changed file says. */
+export interface FileFacts {
+  path: string;
+  oldPath: string | null;
+  type: ChangeType;
+  added: number;
+  removed: number;
+  binary: boolean;
+  tooLarge?: boolean;
+  size?: number | null;
+}
+
+/** A changed file; pressing it opens its diff. */
+export function FileCard(props: {
+  file: FileFacts;
+  isOpen: boolean;
+  onOpen: () => void;
+  /** What is said under the path. */
+  note: ReactNode;
+  /** A control beside the card. */
+  action?: ReactNode;
+}) {
+  const { file } = props;
+  return (
+    <div className={cn("flex items-start rounded-md border bg-surface", props.isOpen && "border-accent bg-accent-soft")}>
+      <button
+        type="button"
+        aria-current={props.isOpen ? "true" : undefined}
+        onClick={props.onOpen}
+        className="min-w-0 flex-1 rounded-md px-2.5 py-1.5 text-left hover:bg-sunken/60"
+      >
+        <Path file={file} />
+        <span className="mt-0.5 flex flex-wrap items-center gap-x-2 gap-y-0.5 text-xs text-soft">
+          <ChangeTypeBadge type={file.type} />
+          {file.tooLarge ? (
+            <span>too large to look into{file.size ? ` (${bytes(file.size)})` : ""}</span>
+          ) : (
+            <Lines {...file} />
+          )}
+          {props.note}
+        </span>
+      </button>
+      {props.action}
+    </div>
+  );
+}
+
+/** The file's name stands out; where it lies is said before it, whole. */
+function Path({ file }: { file: FileFacts }) {
+  const path = writeOut(file.path);
+  const cut = path.lastIndexOf("/") + 1;
+  return (
+    <span className="block font-mono text-xs [overflow-wrap:anywhere]">
+      {file.oldPath !== null && file.oldPath !== file.path ? (
+        <>
+          <span className="text-soft line-through decoration-1">{writeOut(file.oldPath)}</span>
+          <span className="text-soft"> → </span>
+        </>
+      ) : null}
+      <span className="text-soft">{path.slice(0, cut)}</span>
+      <span className="font-semibold">{path.slice(cut)}</span>
+    </span>
+  );
+}

@@ -1,0 +1,31 @@
+import { FileCard } from "./file-card";
+import { byFile, type Change } from "./changes";
+
+/** Each file once, with all that happened to it. */
+export function FileList(props: { changes: readonly Change[]; open: string | null; onOpen: (path: string) => void }) {
+  return (
+    <ul className="space-y-1.5">
+      {byFile(props.changes).map((file) => (
+        <li key={file.path} className="[contain-intrinsic-size:auto_3.5rem] [content-visibility:auto]">
+          <FileCard
+            file={file}
+            isOpen={props.open === file.path}
+            onOpen={() => props.onOpen(file.path)}
+            note={
+              <span>
+                {file.changes.length} {file.changes.length === 1 ? "edit" : "edits"}
+                {turns(file.changes)}
+              </span>
+            }
+          />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function turns(changes: readonly Change[]): string {
+  const numbers = [...new Set(changes.flatMap((change) => (change.turn === null ? [] : [change.turn])))];
+  if (numbers.length === 0) return "";
+  return numbers.length > 4 ? ` · turns ${numbers[0]}–${numbers.at(-1)}` : ` · turn ${numbers.join(", ")}`;
+}

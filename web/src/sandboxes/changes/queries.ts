@@ -1,0 +1,35 @@
+import { fetchText } from "@/api/client";
+import type { Change } from "./changes";
+
+/** A text of the past: what was fetched of it stays. */
+export interface TextQuery {
+  queryKey: readonly unknown[];
+  queryFn: (context: { signal: AbortSignal }) => Promise<string>;
+}
+
+export const changeDiffQuery = (sandboxId: string, change: Change): TextQuery => ({
+  queryKey: ["diff", sandboxId, change.eventId],
+  queryFn: ({ signal }) => diffOf(sandboxId, change, signal),
+});
+
+/** Everything that a run changed. `edits` is how many changes there were when it was asked for. */
+export const sessionDiffQuery = (sandboxId: string, edits: number, isOver: boolean): TextQuery => ({
+  queryKey: ["session-diff", sandboxId, edits, isOver],
+  queryFn: ({ signal }) => fetchText(`/api/v1/sandboxes/${encodeURIComponent(sandboxId)}/diff`, signal),
+});
+
+/** Several changes one after the other, as they were made. */
+export const editsQuery = (sandboxId: string, changes: readonly Change[]): TextQuery => ({
+  queryKey: ["edits", sandboxId, changes[0]?.seq ?? 0, changes.at(-1)?.seq ?? 0, changes.length],
+  queryFn: async ({ signal }) => {
+    const parts: string[] = [];
+    for (const change of changes) parts.push(await diffOf(sandboxId, change, signal));
+    return parts.join("");
+  },
+});
+
+function diffOf(sandboxId: string, change: Change, signal: AbortSignal): Promise<string> {
+  if (change.diff !== null) return Promise.resolve(change.diff);
+  const event = encodeURIComponent(change.eventId);
+  return fetchText(`/api/v1/sandboxes/${encodeURIComponent(sandboxId)}/events/${event}/diff`, signal);
+}

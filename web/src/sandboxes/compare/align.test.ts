@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import type { SandboxEvent } from "@/api/client";
+import { align } from "./align";
+import { Run, type Step } from "./run";
+
+const steps = (letters: string): Step[] => [...letters].map((what, seq) => ({ seq, what, target: "", isError: false }));
+
+function drawn(a: string, b: string): string {
+  return align(steps(a), steps(b))
+    .map((pair) => `${pair.a?.what ?? "-"}${pair.isSame ? "=" : "|"}${pair.b?.what ?? "-"}`)
+    .join(" ");
+}
+
+describe("two runs side by side", () => {
+  it("stand together where they did the same", () => {
+    expect(drawn("RWB", "RWB")).toBe("R=R W=W B=B");
+  });
+
+  it("leave a place where only one did something", () => {
+    expect(drawn("RWB", "RB")).toBe("R=R W|- B=B");
+    expect(drawn("RB", "RXYB")).toBe("R=R -|X -|Y B=B");
+  });
+
+  it("set what differs side by side between what is the same", () => {
+    expect(drawn("RWB", "RXB")).toBe("R=R W|X B=B");
+  });
+
+  it("can be empty", () => {
+    expect(drawn("", "")).toBe("");
+    expect(drawn("", "A")).toBe("-|A");
+  });
+
+  it("are set side by side by their order when they are very long", () => {
+    const pairs = align(steps("R".repeat(2_000)), steps("R".repeat(1_999)));
+    expect(pairs).toHaveLength(2_000);
+    expect(pairs.at(-1)?.isSame).toBe(false);
+  });
+});
+
+describe("what a run did", () => {
+  it("is counted by type, tool and file, and a failed call is known", () => {
+    const run = new Run();
+    const add = (event_type: string, event_data: Record<string, unknown>) =>
+      run.add({ seq: 1, event_type, event_data } as unknown as SandboxEvent);
+    add("agent.tool_use", { tool: "Bash", tool_use_id: "t", input: { command: "make" } });
+    add("agent.tool_completed", { tool: "Bash", tool_use_id: "t", is_error: true });
+    add("agent.file_edited", { file_path: "a", lines_added: 2, lines_removed: 1 });
+    add("agent.file_edited", { file_path: "a", lines_added: 3 });
+    expect(run.steps).toEqual([{ seq: 1, what: "Bash", target: "make", isError: true }]);
+    expect([run.tools.get("Bash"), run.types.get("agent.file_edited"), run.files.get("a")]).toEqual([1, 2, { added: 5, removed: 1 }]);
+  });
+});

@@ -1,0 +1,49 @@
+import type { ReactNode } from "react";
+import { cn } from "@/ui/cn";
+
+export interface Figure {
+  name: string;
+  a: ReactNode;
+  b: ReactNode;
+  differs: boolean;
+}
+
+/** Names, and what they are in either run; what differs stands out. */
+export function FiguresTable({ caption, figures }: { caption: string; figures: readonly Figure[] }) {
+  return (
+    <section className="overflow-hidden rounded-lg border bg-surface">
+      <table className="w-full table-fixed text-xs">
+        <caption className="border-b px-3 py-2 text-left text-xs font-semibold text-soft">{caption}</caption>
+        <thead className="sr-only">
+          <tr>
+            <th scope="col">What</th>
+            <th scope="col">Run A</th>
+            <th scope="col">Run B</th>
+          </tr>
+        </thead>
+        <tbody>
+          {figures.map((figure) => (
+            <tr key={figure.name} className={cn("border-b last:border-b-0", figure.differs && "bg-warn-soft")}>
+              <th scope="row" className="px-3 py-1 text-left align-top font-normal [overflow-wrap:anywhere] text-soft">
+                {figure.name}
+                {figure.differs ? <span className="sr-only"> (differs)</span> : null}
+              </th>
+              <td className="px-2 py-1 align-top [overflow-wrap:anywhere] tabular-nums">{figure.a}</td>
+              <td className="px-2 py-1 align-top [overflow-wrap:anywhere] tabular-nums">{figure.b}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {figures.length === 0 ? <p className="p-3 text-xs text-faint">Neither run has any.</p> : null}
+    </section>
+  );
+}
+
+/** Two counts by name as figures, the names in order. */
+export function counted<T>(a: ReadonlyMap<string, T>, b: ReadonlyMap<string, T>, show: (value: T | undefined) => string): Figure[] {
+  const names = [...new Set([...a.keys(), ...b.keys()])].toSorted();
+  return names.map((name) => {
+    const [left, right] = [show(a.get(name)), show(b.get(name))];
+    return { name, a: left, b: right, differs: left !== right };
+  });
+}

@@ -1,0 +1,63 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { answer, api, type Sandbox } from "@/api/client";
+import { Badge } from "@/ui/badge";
+import { usd } from "@/ui/figures";
+import { Ago } from "@/ui/moment";
+import { Facts } from "@/ui/facts";
+import { Loading, Trouble } from "@/ui/state";
+import { StateLabel } from "../state-label";
+
+/** Every sandbox that this task has had, the newest first. */
+export function Attempts({ sandbox }: { sandbox: Sandbox }) {
+  const attempts = useQuery({
+    queryKey: ["sandboxes", { task: sandbox.task_id }],
+    queryFn: ({ signal }) =>
+      answer(api.GET("/api/v1/sandboxes", { params: { query: { task_id: sandbox.task_id, limit: 100 } }, signal })),
+  });
+  return (
+    <Facts title="Attempts at this task">
+      {attempts.isPending ? (
+        <Loading what="attempts" />
+      ) : attempts.isError ? (
+        <Trouble what="Attempts" error={attempts.error} retry={() => void attempts.refetch()} />
+      ) : (
+        <ul className="space-y-2 text-xs">
+          {attempts.data.items.map((each) => (
+            <li key={each.id} className="flex flex-wrap items-baseline gap-x-3 gap-y-0.5">
+              <span className="w-16 shrink-0 text-faint">attempt {each.attempt}</span>
+              {each.id === sandbox.id ? (
+                <span className="font-mono">
+                  {each.id} <Badge>this one</Badge>
+                </span>
+              ) : (
+                <Link to="/sandbox/$sandboxId" params={{ sandboxId: each.id }} className="font-mono text-accent hover:underline">
+                  {each.id}
+                </Link>
+              )}
+              {each.purpose === "verify" ? <Badge tone="info">verify</Badge> : null}
+              <StateLabel state={each.status} />
+              <span className="text-soft">{usd(each.cost_usd)}</span>
+              <span className="text-faint">
+                <Ago at={each.created_at} />
+              </span>
+              {each.end_reason === null ? null : (
+                <span className="order-last basis-full pl-[4.75rem] text-soft [overflow-wrap:anywhere]">{each.end_reason}</span>
+              )}
+              {each.id === sandbox.id ? null : (
+                <Link
+                  to="/sandboxes/compare"
+                  search={{ a: sandbox.id, b: each.id }}
+                  className="text-accent underline-offset-2 hover:underline"
+                  aria-label={`Compare with ${each.id}`}
+                >
+                  compare
+                </Link>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Facts>
+  );
+}

@@ -1,0 +1,25 @@
+import { describe, expect, it } from "vitest";
+import type { SandboxEvent } from "@/api/client";
+import { FactFinder, ranked } from "./facts";
+
+const event = (event_type: string, event_data: Record<string, unknown>) => ({ event_type, event_data }) as unknown as SandboxEvent;
+
+describe("what a run was set to do", () => {
+  it("is read from what its worker and agent said, the later word first", () => {
+    const finder = new FactFinder();
+    finder.add(event("sandbox.created", { branch_name: "feature/a" }));
+    finder.add(event("agent.started", { model: "scripted", mode: "implementation", branch_name: "feature/b" }));
+    finder.add(event("agent.system_message", { tools: ["Bash", 7, "Read"], session_id: "s" }));
+    expect(finder.facts).toMatchObject({ branch: "feature/b", model: "scripted", mode: "implementation", tools: ["Bash", "Read"], sessionId: "s" });
+  });
+
+  it("does not believe other events", () => {
+    const finder = new FactFinder();
+    finder.add(event("agent.message", { branch_name: "evil" }));
+    expect(finder.facts.branch).toBeNull();
+  });
+
+  it("ranks counts by how many there are, then by name", () => {
+    expect(ranked({ b: 1, a: 1, c: 5 }).map(([type]) => type)).toEqual(["c", "a", "b"]);
+  });
+});

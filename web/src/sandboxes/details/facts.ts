@@ -1,0 +1,61 @@
+import type { SandboxEvent } from "@/api/client";
+import { numberOf, textOf } from "../read";
+
+/** What a run was set to do and with what, as its worker and its agent said it at their start. */
+export interface Facts {
+  branch: string | null;
+  model: string | null;
+  mode: string | null;
+  maxIterations: number | null;
+  permissionMode: string | null;
+  workspace: string | null;
+  sessionId: string | null;
+  resumedSessionId: string | null;
+  tools: readonly string[];
+  commit: string | null;
+  turns: number | null;
+  stopReason: string | null;
+}
+
+const WANTED = new Set(["sandbox.created", "agent.started", "iteration.started", "agent.system_message", "agent.completed", "agent.failed"]);
+
+/** Gathers what is said once or is said anew; what comes later wins. */
+export class FactFinder {
+  readonly facts: Facts = {
+    branch: null,
+    model: null,
+    mode: null,
+    maxIterations: null,
+    permissionMode: null,
+    workspace: null,
+    sessionId: null,
+    resumedSessionId: null,
+    tools: [],
+    commit: null,
+    turns: null,
+    stopReason: null,
+  };
+
+  add(event: SandboxEvent): void {
+    if (!WANTED.has(event.event_type)) return;
+    const { facts } = this;
+    facts.branch = textOf(event, "branch_name") ?? facts.branch;
+    facts.model = textOf(event, "model") ?? facts.model;
+    facts.mode = textOf(event, "mode") ?? facts.mode;
+    facts.maxIterations = numberOf(event, "max_iterations") ?? facts.maxIterations;
+    facts.permissionMode = textOf(event, "permissionMode") ?? facts.permissionMode;
+    facts.workspace = textOf(event, "cwd") ?? facts.workspace;
+    facts.sessionId = textOf(event, "session_id") ?? facts.sessionId;
+    facts.resumedSessionId = textOf(event, "resumed_session_id") ?? facts.resumedSessionId;
+    facts.commit = textOf(event, "commit_sha") ?? facts.commit;
+    facts.turns = numberOf(event, "turns") ?? facts.turns;
+    facts.stopReason = textOf(event, "stop_reason") ?? facts.stopReason;
+    const tools = event.event_data.tools;
+    if (Array.isArray(tools)) facts.tools = tools.filter((tool): tool is string => typeof tool === "string");
+  }
+}
+
+/** Counts by type, the most frequent first. */
+export function ranked(counts: Readonly<Record<string, number>>): [type: string, count: number][] {
+  return Object.entries(counts).toSorted(([one, many], [other, more]) => more - many || one.localeCompare(other));
+}

@@ -1,0 +1,50 @@
+import { cn } from "@/ui/cn";
+import { StateLabel } from "../state-label";
+import { STATES } from "./row";
+
+/** The states with how many are in each; one can be chosen. */
+export function StateChips(props: {
+  counts: ReadonlyMap<string, number>;
+  /** Whether there are more than were counted. */
+  isPartial: boolean;
+  chosen: string | undefined;
+  onChoose: (state: string | undefined) => void;
+}) {
+  return (
+    <div role="group" aria-label="Filter by state" className="flex flex-wrap gap-1.5">
+      <Chip isOn={props.chosen === undefined} onPress={() => props.onChoose(undefined)}>
+        All
+      </Chip>
+      {STATES.map((state) => {
+        const many = props.counts.get(state) ?? 0;
+        const isOn = props.chosen === state;
+        if (many === 0 && !isOn) return null;
+        return (
+          <Chip key={state} isOn={isOn} onPress={() => props.onChoose(isOn ? undefined : state)}>
+            <StateLabel state={state} />
+            <span className="text-soft tabular-nums">
+              {many}
+              {props.isPartial ? "+" : ""}
+            </span>
+          </Chip>
+        );
+      })}
+    </div>
+  );
+}
+
+export function Chip({ isOn, onPress, children }: { isOn: boolean; onPress: () => void; children: React.ReactNode }) {
+  return (
+    <button
+      type="button"
+      aria-pressed={isOn}
+      onClick={onPress}
+      className={cn(
+        "inline-flex h-7 items-center gap-1.5 rounded-full border px-2.5 text-xs font-medium",
+        isOn ? "border-accent bg-accent-soft text-text" : "bg-surface text-soft hover:text-text",
+      )}
+    >
+      {children}
+    </button>
+  );
+}

@@ -1,0 +1,52 @@
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
+import { answer, api } from "@/api/client";
+import { useLive } from "@/live/live";
+
+export interface Filter {
+  status?: string;
+  project?: string;
+  q?: string;
+}
+
+const PAGE = 100;
+/** What agents spend and do changes all the time; it is looked at this often at the most. */
+const REST_MS = 4_000;
+
+/** Sandboxes, newest first, page by page. */
+export function useSandboxes(filter: Filter) {
+  return useInfiniteQuery({
+    queryKey: ["sandboxes", "list", filter],
+    initialPageParam: null as string | null,
+    getNextPageParam: (last: { next_cursor?: string | null }) => last.next_cursor ?? null,
+    queryFn: ({ signal, pageParam }) => {
+      const query = {
+        status: filter.status as never,
+        project_id: filter.project,
+        limit: PAGE,
+        cursor: pageParam ?? undefined,
+        ...(filter.q === undefined ? {} : { q: filter.q }),
+      };
+      return answer(api.GET("/api/v1/sandboxes", { params: { query }, signal }));
+    },
+    placeholderData: (before) => before,
+  });
+}
+
+/** Looks at the list again while agents work, and not at all while nothing happens. */
+export function useRestless(): void {
+  const queries = useQueryClient();
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  useLive(
+    { types: ["sandbox.event"] },
+    {
+      onItems: () => {
+        timer.current ??= setTimeout(() => {
+          timer.current = undefined;
+          void queries.invalidateQueries({ queryKey: ["sandboxes", "list"] });
+        }, REST_MS);
+      },
+    },
+  );
+}

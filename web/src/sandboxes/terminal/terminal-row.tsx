@@ -1,0 +1,64 @@
+import { memo } from "react";
+import { AnsiLine } from "@/ui/ansi";
+import { Button } from "@/ui/button";
+import { bytes, count } from "@/ui/figures";
+import { CommandRow } from "./command-row";
+import type { Command, Outcome } from "./commands";
+import { FIRST_LINES, type Row } from "./rows";
+import { wholeOutput } from "./use-whole";
+
+interface Props {
+  sandboxId: string;
+  row: Row;
+  query: string;
+  isLive: boolean;
+  trouble: ReadonlyMap<number, string>;
+  onShow: (command: Command, outcome: Outcome) => Promise<void>;
+}
+
+export const TerminalRow = memo(function TerminalRow({ sandboxId, row, query, isLive, trouble, onShow }: Props) {
+  switch (row.kind) {
+    case "command":
+      return (
+        <CommandRow
+          sandboxId={sandboxId}
+          command={row.command}
+          outcome={row.outcome}
+          query={query}
+          isLive={isLive}
+          wholeOutput={() => (row.outcome === null ? Promise.resolve("") : wholeOutput(sandboxId, row.outcome))}
+        />
+      );
+    case "output":
+      return (
+        <pre className="px-3 pl-7 font-mono text-xs leading-5 text-soft [font-variant-ligatures:none] [overflow-wrap:anywhere] whitespace-pre-wrap">
+          {row.lines.map((line, index) => (
+            <div key={index} className="min-h-5">
+              <AnsiLine spans={line} query={query} />
+            </div>
+          ))}
+        </pre>
+      );
+    case "more":
+      return (
+        <div className="px-3 py-1 pl-7">
+          <Button size="small" onClick={() => void onShow(row.command, row.outcome)}>
+            {label(row)}
+          </Button>
+          {trouble.has(row.command.seq) ? (
+            <span role="alert" className="ml-2 text-xs text-bad">
+              {trouble.get(row.command.seq)}
+            </span>
+          ) : null}
+        </div>
+      );
+  }
+});
+
+function label({ outcome, lines }: { outcome: Outcome; lines: number }): string {
+  if (outcome.cut !== null) {
+    if (outcome.cut.blob === null) return lines > FIRST_LINES ? "Show what was kept" : "The rest was not kept";
+    return `Show all${outcome.cut.size === null ? "" : ` (${bytes(outcome.cut.size)})`}`;
+  }
+  return `Show all ${count(lines)} lines`;
+}

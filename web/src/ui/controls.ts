@@ -1,0 +1,20 @@
+/** Characters that a screen would act on instead of showing: C0 but tab and newline, DEL, C1, bidi controls, invisible marks. */
+const ACTING =
+  // oxlint-disable-next-line no-control-regex
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+
+function written(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  if (code < 0x100) return `\\x${code.toString(16).padStart(2, "0")}`;
+  return code < 0x10000 ? `\\u${code.toString(16).padStart(4, "0")}` : `\\u{${code.toString(16)}}`;
+}
+
+/** A text in which nothing acts: what a terminal or a line of text would obey is written out. */
+export function writeOut(text: string): string {
+  return text.replace(/\r(?=\n|$)/g, "").replace(/\r/g, "\\r").replace(ACTING, written);
+}
+
+/** The same for a diff: its line ends stay as they are, or lines would look unchanged that are not. */
+export function writeOutDiff(patch: string): string {
+  return patch.replace(/\r(?!\n)/g, "\\r").replace(ACTING, written);
+}

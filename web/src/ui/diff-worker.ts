@@ -1,0 +1,1 @@
+import "@pierre/diffs/worker/worker.js";

@@ -1,0 +1,27 @@
+import { Suspense, lazy } from "react";
+import { Loading } from "./state";
+
+export type DiffLayout = "unified" | "split";
+
+export interface DiffProps {
+  /** A unified diff of any size. */
+  patch: string;
+  /** Names the text of the diff: the same name is taken for the same text. */
+  name: string;
+  layout: DiffLayout;
+  /** Whether long lines are wrapped; they scroll otherwise. */
+  wrap?: boolean;
+  /** The file that is scrolled to. */
+  path?: string | null;
+}
+
+const Code = lazy(() => import("./diff-code"));
+
+/** A diff of any size. It fills the box that it stands in and scrolls there. */
+export function Diff(props: DiffProps) {
+  return (
+    <Suspense fallback={<Loading what="the diff" />}>
+      <Code {...props} />
+    </Suspense>
+  );
+}
