@@ -13,6 +13,9 @@ export interface Signs {
   lingerMs: number | null;
   limitedAt: number | null;
   outcome: "completed" | "failed" | null;
+  model: string | null;
+  /** How often the model was asked. */
+  turn: number;
 }
 
 /** Reads events as they come, each once. */
@@ -26,6 +29,8 @@ export class SignReader {
     lingerMs: null,
     limitedAt: null,
     outcome: null,
+    model: null,
+    turn: 0,
   };
   #running = new Map<string, { name: string; since: number }>();
   #last = 0;
@@ -65,6 +70,8 @@ export class SignReader {
   #follow(event: SandboxEvent, at: number): void {
     const { signs } = this;
     const callId = str(event, "tool_use_id") ?? "";
+    signs.model = str(event, "model") ?? signs.model;
+    signs.turn = num(event, "turn") ?? signs.turn;
     signs.limitedAt = event.event_type === "agent.rate_limited" ? at : null;
     if (event.event_type !== "agent.waiting" && event.source !== "system") signs.waitingSince = null;
     switch (event.event_type) {

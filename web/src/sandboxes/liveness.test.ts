@@ -28,6 +28,8 @@ function signs(...events: SandboxEvent[]) {
 const use = event(1, "agent.tool_use", { tool: "Bash", tool_use_id: "a" });
 const done = event(2, "agent.tool_completed", { tool: "Bash", tool_use_id: "a" });
 
+const beats = (seconds: number) => event(seconds, "agent.heartbeat", { current_tool: null, busy: false });
+
 describe("liveness", () => {
   it("says which tool runs, and since when", () => {
     const said = liveness(sandbox(), signs(use), at(31), "open");
@@ -47,7 +49,6 @@ describe("liveness", () => {
   });
 
   it("is idle, then stalled, while heartbeats come and no work does", () => {
-    const beats = (seconds: number) => event(seconds, "agent.heartbeat", { current_tool: null, busy: false });
     expect(liveness(sandbox(), signs(use, done, beats(360)), at(365), "open")).toMatchObject({ state: "idle", label: "Idle 6m" });
     expect(liveness(sandbox(), signs(use, done, beats(910)), at(915), "open").state).toBe("stalled");
   });

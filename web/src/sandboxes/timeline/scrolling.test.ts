@@ -15,10 +15,14 @@ describe("scrolling", () => {
     expect(scroll(left, { type: "latest" })).toEqual({ intent: "follow" });
   });
 
+  it("takes what is there for seen when a link was opened", () => {
+    expect(scroll({ intent: "jump", seq: 3, seen: 0 }, { type: "arrived", atEnd: false, last: 20 })).toEqual({ intent: "hold", seen: 20 });
+  });
+
   it("is not turned from its way to an event by the scrolling that this takes", () => {
     const asked = after({ type: "asked", seq: 3, last: 9 }, { type: "shown", last: 9 }, { type: "scrolled", atEnd: true, last: 9 });
     expect(asked).toEqual({ intent: "jump", seq: 3, seen: 9 });
-    expect(scroll(asked, { type: "arrived", atEnd: false })).toEqual({ intent: "hold", seen: 9 });
-    expect(scroll(asked, { type: "arrived", atEnd: true })).toEqual({ intent: "follow" });
+    expect(scroll(asked, { type: "arrived", atEnd: false, last: 20 })).toEqual({ intent: "hold", seen: 9 });
+    expect(scroll(asked, { type: "arrived", atEnd: true, last: 20 })).toEqual({ intent: "follow" });
   });
 });

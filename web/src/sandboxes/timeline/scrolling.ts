@@ -6,14 +6,14 @@ export type Scroll =
   | { intent: "follow" }
   /** The reader is elsewhere; `seen` is the last event that was there when they left the end. */
   | { intent: "hold"; seen: number }
-  /** On the way to an event, which may have to be loaded first. */
+  /** On the way to an event, which may have to be loaded first; `seen` as above, 0 when nothing was shown before. */
   | { intent: "jump"; seq: number; seen: number };
 
 export type Happening =
   | { type: "shown"; last: number }
   | { type: "scrolled"; atEnd: boolean; last: number }
   | { type: "asked"; seq: number; last: number }
-  | { type: "arrived"; atEnd: boolean }
+  | { type: "arrived"; atEnd: boolean; last: number }
   | { type: "latest" };
 
 export function scroll(state: Scroll, happening: Happening): Scroll {
@@ -28,7 +28,7 @@ export function scroll(state: Scroll, happening: Happening): Scroll {
       return { intent: "jump", seq: happening.seq, seen: "seen" in state ? state.seen : happening.last };
     case "arrived":
       if (state.intent !== "jump") return state;
-      return happening.atEnd ? { intent: "follow" } : { intent: "hold", seen: state.seen };
+      return happening.atEnd ? { intent: "follow" } : { intent: "hold", seen: state.seen || happening.last };
     case "latest":
       return { intent: "follow" };
   }

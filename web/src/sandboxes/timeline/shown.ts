@@ -56,17 +56,24 @@ export class Shown {
       return 0;
     }
     if (!contains(this.items[keep], changed)) keep += 1;
+    if (hasRuns) keep = this.#startOfRun(keep);
+    const start = keep < this.items.length ? (this.items[keep]?.start ?? changed) : changed;
+    this.items.length = keep;
+    return Math.min(start, changed);
+  }
+
+  /** The first item that may become part of a run with the one at a place. */
+  #startOfRun(place: number): number {
+    let keep = place;
     let between = 0;
-    while (hasRuns && keep > 0 && between <= MOST_BETWEEN) {
+    while (keep > 0 && between <= MOST_BETWEEN) {
       const before = this.items[keep - 1];
       if (before === undefined || isBarrier(before)) break;
       keep -= 1;
       if (before.isRun) break;
       between = isGlue(before.rows[0]) ? between + 1 : 0;
     }
-    const start = keep < this.items.length ? (this.items[keep]?.start ?? changed) : changed;
-    this.items.length = keep;
-    return Math.min(start, changed);
+    return keep;
   }
 }
 
