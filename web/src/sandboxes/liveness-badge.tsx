@@ -47,5 +47,5 @@ export function LastHeard({ sandbox, signs }: { sandbox: Sandbox; signs: Signs }
 }
 
 function Heard({ at, now }: { at: number | null; now: number }) {
-  return at === null ? "none yet" : <time dateTime={new Date(at).toISOString()} title={absolute(at)}>{ago(at, now)}</time>;
+  return at === null ? "none" : <time dateTime={new Date(at).toISOString()} title={absolute(at)}>{ago(at, now)}</time>;
 }

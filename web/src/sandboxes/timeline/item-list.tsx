@@ -44,7 +44,7 @@ export function ItemList({
                 onFocus={(event) => {
                   if (event.target === event.currentTarget) onCurrent(item);
                 }}
-                className="absolute top-0 left-0 w-full px-2 focus-visible:outline-offset-[-2px]"
+                className="absolute top-0 left-0 w-full px-2 [contain:layout_style] hover:z-10 focus-visible:outline-offset-[-2px]"
                 style={{ transform: `translateY(${place.start}px)` }}
               >
                 <ItemCard item={item} revision={revisionOf(item)} />

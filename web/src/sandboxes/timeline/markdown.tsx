@@ -46,7 +46,7 @@ const COMPONENTS: Components = {
 /** Text that a model wrote, as markdown without any HTML of its own. */
 export const ModelText = memo(function ModelText({ text }: { text: string }) {
   return (
-    <div className="min-w-0 [overflow-wrap:anywhere]">
+    <div className="min-w-0 [overflow-wrap:anywhere] [&>:first-child]:mt-0 [&>:last-child]:mb-0">
       <Markdown remarkPlugins={PLUGINS} components={COMPONENTS}>
         {plain(text)}
       </Markdown>

@@ -66,6 +66,20 @@ describe("what is shown", () => {
     expect(show(events, { mask: KIND.text, query: "[1]" }).items.length).toBe(0);
   });
 
+  it("searches in turns when there is much, and finds the same", () => {
+    const events = randomRun(3000, 5);
+    const filter = { mask: ALL_KINDS, query: "echo 2" };
+    const [timeline, shown] = [new Timeline(), new Shown()];
+    timeline.append(events);
+    let turns = 0;
+    do {
+      shown.sync(timeline, filter, 0);
+      turns += 1;
+    } while (!shown.isComplete);
+    expect(turns).toBeGreaterThan(5);
+    expect(shape(shown)).toEqual(shape(show(events, filter)));
+  });
+
   it("tells how much of it had happened at an event", () => {
     const shown = show([event(1, "agent.message"), event(2, "agent.message"), event(3, "agent.message")]);
     expect([shown.countUpTo(0), shown.countUpTo(2), shown.countUpTo(99)]).toEqual([0, 2, 3]);

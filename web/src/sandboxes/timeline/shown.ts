@@ -19,23 +19,30 @@ export interface Filter {
 
 const SHORTEST_RUN = 3;
 const LONGEST_RUN = 100;
+const LOOK_AT_CLOCK = 64;
 /** So many rows in a row may lie between two small calls of one run. */
 const MOST_BETWEEN = 8;
 
 /** What of a timeline is shown. Only from the first row that changed on is it made anew. */
 export class Shown {
   items: Item[] = [];
+  /** Whether every row was looked at; a long search takes several turns. */
+  isComplete = true;
   #filter: Filter = { mask: ALL_KINDS, query: "" };
+  /** The place of the first row that was not looked at yet. */
+  #next = 0;
 
-  sync(timeline: Timeline, filter: Filter): void {
-    const changed = timeline.takeChanges();
+  /** Bring it up to date with the rows and the filter; stop looking when `budget` milliseconds are over. */
+  sync(timeline: Timeline, filter: Filter, budget = Infinity): void {
+    const changed = Math.min(timeline.takeChanges(), this.#next);
     const isSame = filter.mask === this.#filter.mask && filter.query === this.#filter.query;
     this.#filter = filter;
     const { rows } = timeline;
     const hasRuns = filter.mask === ALL_KINDS && filter.query === "";
     const start = this.#rewind(isSame ? changed : 0, hasRuns);
     if (hasRuns) fold(this.items, rows, start);
-    else select(this.items, rows, start, filter);
+    this.#next = hasRuns ? rows.length : select(this.items, rows, start, filter, performance.now() + budget);
+    this.isComplete = this.#next === rows.length;
   }
 
   /** How many items begin at or before an event. */
@@ -124,10 +131,13 @@ function runFrom(rows: readonly Row[], place: number): number {
   return small >= SHORTEST_RUN ? end : place + 1;
 }
 
-function select(items: Item[], rows: readonly Row[], from: number, filter: Filter): void {
+/** Add the rows that a filter lets through, until the deadline; the place to go on from comes back. */
+function select(items: Item[], rows: readonly Row[], from: number, filter: Filter, deadline: number): number {
   for (let place = from; place < rows.length; place += 1) {
+    if (place % LOOK_AT_CLOCK === 0 && place > from && performance.now() > deadline) return place;
     const row = rows[place];
     if (row === undefined || (row.mask & filter.mask) === 0 || !matches(row, filter.query)) continue;
     items.push({ key: row.id, rows: [row], isRun: false, start: place });
   }
+  return rows.length;
 }

@@ -9,6 +9,8 @@ export interface TimelineState {
   upTo: number | null;
   /** The event that the address points to. */
   highlight: number | null;
+  /** The first event of the item that the keyboard is at. */
+  current: number | null;
   isOpen(key: string, byDefault: boolean): boolean;
   setOpen(key: string, open: boolean): void;
 }

@@ -38,7 +38,7 @@ export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
     kept: currentIndex,
     start: search.ev ?? null,
   });
-  const parts = useOpenParts(sandbox.id, upTo, search.ev ?? null);
+  const parts = useOpenParts(sandbox.id, upTo, { highlight: search.ev ?? null, current });
   useArrival({ box, feed, timeline, shown, scrolling, parts, ev: search.ev, onHidden: () => change({ kinds: undefined, q: undefined }) });
 
   const goTo = (index: number) => {
@@ -73,10 +73,11 @@ export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
         searchBox={searchBox}
         onError={goToError}
         found={isFiltered ? count : null}
+        isSearching={!shown.isComplete}
       />
       <TimelineContext value={parts}>
         {count === 0 ? (
-          <Nothing isFiltered={isFiltered} isLoading={!feed.isWhole && feed.events.length === 0} />
+          <Nothing isFiltered={isFiltered} isLoading={(!feed.isWhole && feed.events.length === 0) || !shown.isComplete} />
         ) : (
           <ItemList box={box} shown={shown} scrolling={scrolling} current={currentIndex} onCurrent={(item) => setCurrent(firstOfItem(item))} />
         )}

@@ -18,36 +18,39 @@ export function Toolbar(props: {
   searchBox: RefObject<HTMLInputElement | null>;
   onError: (direction: 1 | -1) => void;
   found: number | null;
+  isSearching: boolean;
 }) {
   return (
-    <div className="flex shrink-0 flex-wrap items-center gap-x-3 gap-y-1.5 border-b px-3 py-1.5">
+    <div className="flex shrink-0 flex-wrap items-center gap-x-2 gap-y-1.5 border-b px-3 py-1.5">
       <SearchBox query={props.query} onQuery={props.onQuery} box={props.searchBox} />
       <div role="group" aria-label="Kinds of events" className="flex min-w-0 flex-wrap gap-1">
         {KINDS.filter((kind) => props.counts[kind] > 0 || (props.mask !== ALL_KINDS && (props.mask & KIND[kind]) !== 0)).map((kind) => (
           <KindButton key={kind} kind={kind} mask={props.mask} amount={props.counts[kind]} onMask={props.onMask} />
         ))}
+        {props.counts.error > 0 ? <ErrorButtons onError={props.onError} /> : null}
         {props.mask === ALL_KINDS ? null : (
           <Button size="small" variant="quiet" className="h-6" onClick={() => props.onMask(ALL_KINDS)}>
             Show all
           </Button>
         )}
       </div>
-      <div className="ml-auto flex items-center gap-1">
-        <span role="status" className="text-xs text-faint">
-          {props.found === null ? "" : `${count(props.found)} found`}
-        </span>
-        {props.counts.error > 0 ? (
-          <>
-            <Button size="small" variant="quiet" className="size-6 px-0" aria-label="Previous error" title="Previous error (Shift+e)" onClick={() => props.onError(-1)}>
-              <ChevronUp />
-            </Button>
-            <Button size="small" variant="quiet" className="size-6 px-0" aria-label="Next error" title="Next error (e)" onClick={() => props.onError(1)}>
-              <ChevronDown />
-            </Button>
-          </>
-        ) : null}
-      </div>
+      <span role="status" className="ml-auto text-xs text-faint">
+        {props.found === null ? "" : `${count(props.found)} found${props.isSearching ? " so far" : ""}`}
+      </span>
     </div>
+  );
+}
+
+function ErrorButtons({ onError }: { onError: (direction: 1 | -1) => void }) {
+  return (
+    <span className="flex">
+      <Button size="small" variant="quiet" className="size-6 px-0" aria-label="Previous error" title="Previous error (Shift+e)" onClick={() => onError(-1)}>
+        <ChevronUp />
+      </Button>
+      <Button size="small" variant="quiet" className="size-6 px-0" aria-label="Next error" title="Next error (e)" onClick={() => onError(1)}>
+        <ChevronDown />
+      </Button>
+    </span>
   );
 }
 
@@ -80,7 +83,7 @@ function SearchBox({ query, onQuery, box }: { query: string; onQuery: (query: st
     return () => clearTimeout(timer);
   }, [text, query, onQuery]);
   return (
-    <div className="relative w-44 max-sm:w-full">
+    <div className="relative w-36 grow max-sm:w-full sm:max-w-52">
       <Search aria-hidden className="pointer-events-none absolute top-1.5 left-2 size-3.5 text-faint" />
       <Input
         ref={box}

@@ -1,5 +1,5 @@
 import { defaultRangeExtractor, type Range, useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
-import { type RefObject, useCallback, useLayoutEffect, useReducer, useRef } from "react";
+import { type RefObject, useCallback, useEffect, useLayoutEffect, useReducer, useRef } from "react";
 import { estimate } from "./estimate";
 import { END_PX, type Scroll, scroll } from "./scrolling";
 import type { Shown } from "./shown";
@@ -43,9 +43,11 @@ export function useScroll(
     anchorTo: "end",
     followOnAppend: true,
     scrollEndThreshold: END_PX,
+    useFlushSync: false,
   });
 
   const intent = state.intent;
+  const height = virtualizer.getTotalSize();
   useLayoutEffect(() => {
     if (count === 0 || box.current === null) return;
     if (intent === "open") {
@@ -54,7 +56,17 @@ export function useScroll(
     } else if (intent === "follow" && !isAtEnd(box.current)) {
       virtualizer.scrollToEnd();
     }
-  }, [intent, count, last, box, virtualizer]);
+  }, [intent, count, last, height, box, virtualizer]);
+
+  // What is below the list grows and shrinks, and the end is to stay in sight.
+  const isThere = count > 0;
+  useEffect(() => {
+    const element = box.current;
+    if (!isThere || element === null || intent !== "follow") return;
+    const observer = new ResizeObserver(() => virtualizer.scrollToEnd());
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [box, virtualizer, intent, isThere]);
 
   return {
     virtualizer,

@@ -6,7 +6,7 @@ import { useTimelineState } from "../state";
 /** Copy a link to an event, see it raw. */
 export function Actions({ seq, isRaw, onRaw }: { seq: number; isRaw: boolean; onRaw: () => void }) {
   return (
-    <span className="flex shrink-0 items-center opacity-0 transition-opacity group-focus-within/card:opacity-100 group-hover/card:opacity-100 pointer-coarse:opacity-100">
+    <span className="absolute -top-2.5 right-1 z-10 flex items-center rounded-md border bg-raised shadow-sm">
       <CopyLink seq={seq} />
       <Button variant="quiet" size="small" className="size-6 px-0" aria-pressed={isRaw} aria-label="Raw JSON" title="Raw JSON" onClick={onRaw}>
         <Braces className="!size-3.5" />

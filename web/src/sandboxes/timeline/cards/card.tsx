@@ -1,5 +1,5 @@
 import { ChevronRight } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { Ago } from "@/ui/moment";
 import { cn } from "@/ui/cn";
 import type { Row } from "../grouping";
@@ -24,7 +24,8 @@ export function Card(props: {
   isNested?: boolean;
 }) {
   const { row, detail } = props;
-  const { highlight, upTo } = useTimelineState();
+  const { highlight, upTo, current } = useTimelineState();
+  const [isNear, setNear] = useState(false);
   const [isOpen, setOpen] = useOpen(`row:${row.id}`, props.isOpenAtFirst ?? false);
   const [isRaw, setRaw] = useOpen(`raw:${row.id}`);
   const first = row.events[0];
@@ -39,8 +40,11 @@ export function Card(props: {
   return (
     <div
       data-seq={first.seq}
+      onPointerEnter={() => setNear(true)}
+      onPointerLeave={() => setNear(false)}
+      onFocus={() => setNear(true)}
       className={cn(
-        "group/card min-w-0 rounded-md border border-transparent px-2 py-1",
+        "relative min-w-0 rounded-md border border-transparent px-2 py-1",
         props.className,
         props.isNested && "ml-5 border-l-2 border-l-line-strong rounded-l-none",
         isMarked && "border-accent bg-accent-soft",
@@ -61,7 +65,7 @@ export function Card(props: {
             <ChevronRight aria-hidden className={cn("mt-1 size-3.5 shrink-0 text-faint transition-transform", isOpen && "rotate-90")} />
           </button>
         )}
-        <Actions seq={first.seq} isRaw={isRaw} onRaw={() => setRaw(!isRaw)} />
+        {isNear || isRaw || current === first.seq ? <Actions seq={first.seq} isRaw={isRaw} onRaw={() => setRaw(!isRaw)} /> : null}
         <span className="flex shrink-0 items-center gap-2 text-2xs leading-5.5 text-faint tabular-nums">
           {props.aside}
           <Ago at={first.occurred_at} />
