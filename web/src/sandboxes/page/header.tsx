@@ -16,8 +16,8 @@ export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task 
   const attempts = useQuery(attemptsQuery(sandbox.task_id));
   return (
     <header className="shrink-0 space-y-1 border-b bg-surface px-3 py-2">
-      <div className="flex min-w-0 items-center gap-3">
-        <h1 className="min-w-0 flex-1 truncate text-base font-semibold" title={task?.title ?? sandbox.id}>
+      <div className="flex min-w-0 items-center gap-x-3 gap-y-1 max-sm:flex-wrap">
+        <h1 className="min-w-0 flex-1 text-base font-semibold [overflow-wrap:anywhere] max-sm:basis-full sm:truncate" title={task?.title ?? sandbox.id}>
           {task === undefined ? (
             sandbox.id
           ) : (

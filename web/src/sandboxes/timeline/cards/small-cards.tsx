@@ -36,7 +36,7 @@ export function EditCard({ row }: { row: Row }) {
     <Card
       row={row}
       mark={
-        <span className="mt-[7px]">
+        <span className="mt-[7px] flex">
           <Dot tone="good" />
         </span>
       }
@@ -57,7 +57,7 @@ export function PlainCard({ row }: { row: Row }) {
       row={row}
       className="text-soft"
       mark={
-        <span className="mt-[7px]">
+        <span className="mt-[7px] flex">
           <Dot tone="neutral" />
         </span>
       }
