@@ -23,6 +23,9 @@ export function Toolbar(props: {
   return (
     <div className="flex shrink-0 flex-wrap items-center gap-x-2 gap-y-1.5 border-b px-3 py-1.5">
       <SearchBox query={props.query} onQuery={props.onQuery} box={props.searchBox} />
+      <span role="status" className="text-xs text-faint">
+        {props.found === null ? "" : `${count(props.found)} found${props.isSearching ? " so far" : ""}`}
+      </span>
       <div role="group" aria-label="Kinds of events" className="flex min-w-0 flex-wrap gap-1">
         {KINDS.filter((kind) => props.counts[kind] > 0 || (props.mask !== ALL_KINDS && (props.mask & KIND[kind]) !== 0)).map((kind) => (
           <KindButton key={kind} kind={kind} mask={props.mask} amount={props.counts[kind]} onMask={props.onMask} />
@@ -34,9 +37,6 @@ export function Toolbar(props: {
           </Button>
         )}
       </div>
-      <span role="status" className="ml-auto text-xs text-faint">
-        {props.found === null ? "" : `${count(props.found)} found${props.isSearching ? " so far" : ""}`}
-      </span>
     </div>
   );
 }
