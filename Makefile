@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test providers storm flood check bench image
+.PHONY: help setup demo run test providers storm flood check types bench image
 
 BIN := .venv/bin
 # Docker's tests are apart: the first time they install an engine and make an image, which takes minutes and the network.
@@ -28,16 +28,20 @@ providers: setup ## Run the tests of the docker provider, against a real engine;
 storm: setup ## Run 200 tasks, 20 at a time, while the orchestrator is killed every few seconds
 	STORM_TASKS=200 STORM_AT_ONCE=20 STORM_SECONDS=3600 $(BIN)/pytest tests/faults/test_storm.py
 
-flood: setup ## Report a million events from 200 workers through two APIs that are killed, over a database that crashes
-	FLOOD_EVENTS=1000000 FLOOD_WORKERS=200 FLOOD_KILLS=40 FLOOD_CRASHES=10 FLOOD_PAUSE=20 FLOOD_SECONDS=7200 \
+flood: setup ## Report a million events from 200 workers while two APIs, the database and Redis are killed again and again
+	FLOOD_EVENTS=1000000 FLOOD_WORKERS=200 FLOOD_KILLS=40 FLOOD_CRASHES=10 FLOOD_RESTARTS=10 FLOOD_PAUSE=20 FLOOD_SECONDS=7200 \
 		$(BIN)/pytest -s tests/faults/test_ingest.py
 
-check: setup ## Lint, format, types, imports, and the tests of the providers, none of which may be skipped
+check: setup ## Lint, format, types, imports, the page's own checks, and the tests of the providers, none of which may be skipped
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/web.py check
 	PYTHONPATH=tools $(BIN)/pytest tests/providers -q -p no_skips --ignore=$(DOCKER)
+
+types: setup ## Generate the page's types from what the API describes
+	$(BIN)/python tools/web.py types
 
 bench: setup ## Print the figures of speed beside their limits
 	@$(BIN)/python -m benchmarks

@@ -223,7 +223,7 @@ async def _platform() -> AsyncIterator[tuple[Server, str, list[Place]]]:
         engine = make_engine(url)
         places = [await a_place(make_sessions(engine)) for _ in range(_SANDBOXES)]
         await engine.dispose()
-        async with serving(url) as server:
+        async with serving(url, OMOI_STREAM_CONNECTIONS="5000") as server:
             yield server, plain_url(url), places
     finally:
         await embedded.stop(folder)

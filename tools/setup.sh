@@ -14,7 +14,16 @@ fail() {
 
 fingerprint() {
     printf '%s ' "$PWD"
-    cat pyproject.toml uv.lock tools/setup.sh | sha256sum
+    { cat pyproject.toml uv.lock hatch_build.py tools/setup.sh tools/page.py; page_sources; } | sha256sum
+}
+
+# What the web page is made from and whether it is there; `tools/page.py` decides whether it is built again.
+page_sources() {
+    [ -f web/package.json ] || return 0
+    find web -name node_modules -prune -o -type f \( -path 'web/src/*' -o -path 'web/public/*' -o -name '*.html' \
+        -o -name '*.json' -o -name '*.ts' \) -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+    printf '%s ' "${OMOI_SKIP_WEB:-}"
+    [ ! -f src/omoi_os/web/static/index.html ] || printf 'built'
 }
 
 find_python() {
@@ -44,8 +53,7 @@ install_uv() {
         fail "uv could not be installed from the package index; the lines above say why."
 }
 
-mark=$(fingerprint)
-if [ -x .venv/bin/python ] && [ "$(cat "$stamp" 2>/dev/null)" = "$mark" ]; then exit 0; fi
+if [ -x .venv/bin/python ] && [ "$(cat "$stamp" 2>/dev/null)" = "$(fingerprint)" ]; then exit 0; fi
 
 [ "$(uname -s)" = Linux ] || fail "sandboxes need Linux; use a Linux machine, a virtual machine or WSL 2."
 command -v git >/dev/null || fail "git is missing; install it (Debian, Ubuntu: apt install git)."
@@ -66,9 +74,10 @@ uv=$(find_uv)
 quiet=
 [ -t 2 ] || quiet=--quiet
 printf 'setup: installing the locked packages into .venv (about 650 MB, only when they change)\n' >&2
-"$uv" sync $quiet --locked --python "$python" >&2 || {
+# Ours is always built again, because a page that was lost or made from files since removed looks current to uv.
+"$uv" sync $quiet --locked --python "$python" --reinstall-package omoi-os >&2 || {
     free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1024) }')
     [ "$free" -gt 1500 ] || fail "only $free MB are free in $PWD; free 1500 MB and run make setup again."
     fail "the packages could not be installed; the lines above say why."
 }
-printf '%s\n' "$mark" >"$stamp"
+printf '%s\n' "$(fingerprint)" >"$stamp"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from omoi_os.errors import ConfigError
@@ -39,6 +39,13 @@ def _absolute(path: Path) -> Path:
     return path.expanduser().absolute()
 
 
+def _names(value: object) -> object:
+    """A list as YAML has it, or as a variable can hold it."""
+    if isinstance(value, str):
+        return tuple(name.strip().lower() for name in value.split(",") if name.strip())
+    return value
+
+
 class Settings(BaseModel):
     """Everything that can be configured. `config/base.yaml` shows the same names."""
 
@@ -54,6 +61,8 @@ class Settings(BaseModel):
     """The port the API listens on."""
     api_url: str | None = _setting(None, env="OMOI_API_URL")
     """Where the gateway reaches the API; by default the host and port above."""
+    allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(_names)] = _setting((), env="OMOI_ALLOWED_HOSTS")
+    """Names by which browsers may reach an API that listens on this machine only, besides localhost; `,` between."""
     database_url: str | None = _setting(None, env="DATABASE_URL", repr=False)
     """An outside PostgreSQL; unset means the embedded one in the data folder."""
     redis_url: str | None = _setting(None, env="REDIS_URL", pattern=r"^(rediss?|unix)://", repr=False)
@@ -62,6 +71,8 @@ class Settings(BaseModel):
         72, env="OMOI_STREAM_RETENTION_HOURS", yaml="stream.retention_hours", gt=0, le=24 * 3650
     )
     """How long a stream can be resumed from where it was left; events themselves are kept apart from this."""
+    stream_connections: int = _setting(64, env="OMOI_STREAM_CONNECTIONS", yaml="stream.connections", ge=1, le=100_000)
+    """How many connections to the stream one user may hold at one API process."""
     admin_token: str | None = _setting(None, env="OMOI_ADMIN_TOKEN", min_length=16, repr=False)
     """The first administrator's API key; unset means one is made and kept in the data folder."""
     orchestrator_enabled: bool = _setting(True, env="ORCHESTRATOR_ENABLED")

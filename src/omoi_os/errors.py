@@ -8,6 +8,8 @@ OmoiError
 │   ├── Forbidden          403
 │   ├── NotFound           404, also for what the caller may not see
 │   ├── Conflict           409
+│   │   ├── BeyondGap      409: a number before the posted one is missing
+│   │   ├── SeqTaken       409: a posted number was used for another event before
 │   │   └── StaleFence     409 `stale_fence`: the token of an ended or superseded attempt
 │   ├── TooLarge           413
 │   ├── Invalid            422
@@ -75,6 +77,18 @@ class Conflict(RequestError):
 
     status = HTTPStatus.CONFLICT
     code = "conflict"
+
+
+class BeyondGap(Conflict):
+    """A posted number that is not stored, because one before it is missing."""
+
+    def __init__(self, seq: int | None, acked_seq: int) -> None:
+        super().__init__(f"seq {seq} is beyond a gap; send seq {acked_seq + 1} first")
+        self.acked_seq = acked_seq
+
+
+class SeqTaken(Conflict):
+    """A posted number that came again with other content; the first event stays."""
 
 
 class StaleFence(Conflict):

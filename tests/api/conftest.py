@@ -13,6 +13,8 @@ from fastapi import FastAPI
 
 from omoi_os.accounts import service as accounts
 from omoi_os.accounts.models import Role
+from omoi_os.accounts.repository import by_email
+from omoi_os.accounts.sessions import make_code
 from omoi_os.api.app import make_app
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.config import Settings, load_settings
@@ -30,7 +32,9 @@ MODEL_KEY = "sk-test-the-models-own-key"
 def settings(short_tmp: Path) -> Settings:
     data_dir = short_tmp / "data"
     data_dir.mkdir()
-    return load_settings(environ={}, config_dir=short_tmp, data_dir=data_dir, anthropic_api_key=MODEL_KEY)
+    return load_settings(
+        environ={}, config_dir=short_tmp, data_dir=data_dir, anthropic_api_key=MODEL_KEY, allowed_hosts="omoi"
+    )
 
 
 @pytest.fixture
@@ -41,6 +45,20 @@ def bus() -> MemoryBus:
 @pytest.fixture
 def app(settings: Settings, sessions: Sessions, bus: MemoryBus) -> FastAPI:
     return make_app(settings, sessions, bus)
+
+
+@asynccontextmanager
+async def browsing(app: FastAPI, sessions: Sessions, *, email: str) -> AsyncIterator[httpx.AsyncClient]:
+    """A browser in which this user has signed in, on this server's own page."""
+    now = datetime.now(UTC)
+    async with sessions.begin() as session:
+        user = await by_email(session, email)
+        assert user is not None
+        code = await make_code(session, user, now=now)
+    async with calling(app) as client:
+        client.headers["Origin"] = "http://omoi"
+        assert (await client.get("http://omoi/sign-in", params={"code": code})).status_code == 303
+        yield client
 
 
 @asynccontextmanager

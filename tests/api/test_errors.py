@@ -94,7 +94,8 @@ async def test_unknown_places_and_methods_are_problems(ada: httpx.AsyncClient, a
     assert_problem(wrong, 405, "method_not_allowed")
     assert wrong.headers["allow"] == "GET, POST"
     async with calling(app, base="http://omoi") as root:
-        assert_problem(await root.get("/"), 404, "not_found")
+        assert_problem(await root.get("/api/nothing"), 404, "not_found")
+        assert_problem(await root.post("/"), 404, "not_found")
         assert_problem(await root.post("/docs"), 405, "method_not_allowed")
 
 

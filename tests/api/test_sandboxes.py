@@ -37,7 +37,7 @@ FIELDS = [
     "tokens",
     "project_id",
 ]
-MORE = ["cpu_seconds", "disk_bytes", "event_counts", "memory_bytes", "pids", "pruned_at"]
+MORE = ["cpu_seconds", "disk_bytes", "event_counts", "gap_since", "memory_bytes", "pids", "pruned_at", "task_title"]
 
 
 async def listed(client: httpx.AsyncClient, worker: Worker, **params: str) -> list[dict[str, object]]:
@@ -65,6 +65,26 @@ async def test_sandboxes_are_filtered(ada: httpx.AsyncClient, worker: Worker) ->
         ({"project_id": project_id}, 1),
     ):
         assert len((await ada.get("/sandboxes", params=params)).json()["items"]) == count
+
+
+async def test_sandboxes_are_found_by_the_beginning_of_their_id_or_a_part_of_what_they_are_for(
+    app: FastAPI, ada: httpx.AsyncClient, bob: httpx.AsyncClient, worker: Worker
+) -> None:
+    async with working(app, ada, title="Count to 100%_") as other:
+        for wanted, found in (
+            (worker.id, [worker.id]),
+            (worker.id[:10].upper(), [worker.id]),
+            (worker.id[4:], []),
+            (" a PAGE ", [worker.id]),
+            ("100%_", [other.id]),
+            ("%", [other.id]),
+            ("", [other.id, worker.id]),
+        ):
+            page = (await ada.get("/sandboxes", params={"q": wanted})).json()
+            assert [item["id"] for item in page["items"]] == found, wanted
+        assert (await bob.get("/sandboxes", params={"q": "omoios"})).json()["items"] == []
+        assert (await ada.get("/sandboxes", params={"q": "\0"})).status_code == 422
+        assert (await ada.get(other.path())).json()["task_title"] == "Count to 100%_"
 
 
 async def test_a_stopped_sandbox_is_asked_to_go_once(app: FastAPI, ada: httpx.AsyncClient, worker: Worker) -> None:

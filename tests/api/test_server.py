@@ -87,7 +87,7 @@ async def test_a_large_body_is_refused_over_a_real_socket(served: Settings) -> N
 async def test_a_request_under_way_is_answered_before_the_server_stops(served: Settings) -> None:
     body = b'{"name": "last words"}'
     head = (
-        f"POST /api/v1/projects HTTP/1.1\r\nHost: omoi\r\nContent-Length: {len(body)}\r\n"
+        f"POST /api/v1/projects HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
         f"Content-Type: application/json\r\nAuthorization: Bearer {ensure_admin_token(served)}\r\n\r\n"
     )
     async with running(served) as server:

@@ -108,6 +108,30 @@ async def _give(sessions: Sessions, place: Place, person: Person) -> None:
         )
 
 
+async def test_one_person_cannot_take_every_connection(database_url: str, sessions: Sessions) -> None:
+    ada, bob = await a_person(sessions), await a_person(sessions)
+    async with serving_here(database_url, stream_connections=3) as server:
+        sockets = [await server.listen(ada.token) for _ in range(3)]
+        with pytest.raises(InvalidStatus) as refused:
+            await server.listen(ada.token)
+        assert refused.value.response.status_code == 429
+        assert refused.value.response.headers["Retry-After"] == "1"
+        assert json.loads(refused.value.response.body or b"")["code"] == "too_many"
+        async with server.listen(bob.token):
+            pass
+        # Who goes makes room.
+        await sockets.pop().close()
+        async with asyncio.timeout(20):
+            while True:
+                try:
+                    sockets.append(await server.listen(ada.token))
+                    break
+                except InvalidStatus:
+                    await asyncio.sleep(0.02)
+        for socket in sockets:
+            await socket.close()
+
+
 async def test_a_sandboxs_token_opens_no_stream(server: Server, sessions: Sessions) -> None:
     place = await a_place(sessions)
     assert await _refusal(server, place.token) == 403

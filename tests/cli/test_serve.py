@@ -84,6 +84,11 @@ async def serve(data_dir: Path, port: int, **environ: str) -> AsyncIterator[Serv
 async def test_it_says_where_it_is_and_stops_everything_when_told(data_dir: Path, port: int) -> None:
     async with serve(data_dir, port) as serving:
         await serving.line(f"OmoiOS is ready at http://127.0.0.1:{port}")
+        link = (await serving.line("  sign in ")).split()[2]
+        async with httpx.AsyncClient(trust_env=False) as browser:
+            opened = [(await browser.get(link)).status_code for _ in range(2)]
+            me = (await browser.get(f"http://127.0.0.1:{port}/api/v1/auth/me")).json()
+        assert (opened, me["role"]) == ([303, 403], "admin")
         parts = serving.children()
         assert set(parts) == {"api", "gateway", "orchestrator"}
         assert (data_dir / "admin-token").stat().st_mode & 0o777 == 0o600

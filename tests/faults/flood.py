@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import httpx
 import psycopg
+from websockets.asyncio.client import connect
+from websockets.exceptions import WebSocketException
 
 from omoi_os.db import embedded, postmaster
 from omoi_os.db.base import plain_url
 from tests.api_process import ApiProcess, Reporter, batch_body
+from tests.bus.servers import RedisServer
 
 FAILPOINTS = ("after_insert", "before_commit", "after_commit_before_ack")
 
@@ -123,6 +127,72 @@ async def keep_crashing(data_dir: Path, crashes: int, *, pause: float) -> int:
         await postmaster.process_end(pid)
         await embedded.start(data_dir)
     return crashes
+
+
+async def keep_restarting(redis: RedisServer, restarts: int, *, pause: float) -> int:
+    """Kill Redis so many times; it keeps nothing, and is away for a moment."""
+    for _ in range(restarts):
+        await asyncio.sleep(pause)
+        redis.kill()
+        await asyncio.sleep(min(1.0, pause / 4))
+        await redis.start()
+    return restarts
+
+
+@dataclass
+class Subscriber:
+    """Hears every event of every sandbox, on whichever API lives, resuming where it was cut off."""
+
+    apis: Sequence[ApiProcess]
+    token: str
+    #: The number heard last of each sandbox.
+    heard: dict[str, int] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    resumed: int = 0
+    #: From the beginning, then behind what was heard last.
+    since: str = "1-0-0"
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        turn = 0
+        while True:
+            with suppress(WebSocketException, OSError, TimeoutError):
+                await self._listen(self.apis[turn % len(self.apis)])
+            turn += 1
+            await asyncio.sleep(0.05)
+
+    async def _listen(self, api: ApiProcess) -> None:
+        query = {"types": "sandbox.event", "since": self.since}
+        url = str(httpx.URL(api.url.replace("http", "ws") + "/api/v1/ws/events", params=query))
+        headers = {"Authorization": f"Bearer {self.token}"}
+        async with connect(url, additional_headers=headers, compression=None, max_size=None) as socket:
+            self.resumed += 1
+            async for line in socket:
+                item = json.loads(line)
+                if item["type"] == "sandbox.event":
+                    self._take(item)
+
+    def _take(self, item: dict[str, Any]) -> None:
+        expected = self.heard.get(item["sandbox_id"], 0) + 1
+        if item["seq"] != expected:
+            self.faults.append(f"{item['sandbox_id']}: {item['seq']} instead of {expected}")
+        self.heard[item["sandbox_id"]] = item["seq"]
+        self.since = item["id"]
+        self.changed.set()
+
+    async def until(self, last: dict[str, int]) -> None:
+        """Everything up to these numbers is heard."""
+        while any(self.heard.get(sandbox_id, 0) < seq for sandbox_id, seq in last.items()):
+            self.changed.clear()
+            await self.changed.wait()
+
+
+def last_numbers(database_url: str, workers: Sequence[Worker]) -> dict[str, int]:
+    """The newest number of each worker's sandbox."""
+    with psycopg.connect(plain_url(database_url)) as connection:
+        ids = [worker.reporter.id for worker in workers]
+        return dict(connection.execute("SELECT id, last_seq FROM sandboxes WHERE id = ANY (%s)", [ids]).fetchall())
 
 
 def assert_sound(database_url: str, workers: Sequence[Worker]) -> int:

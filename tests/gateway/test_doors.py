@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientError, ClientSession, web
 
+from omoi_os.audit.trail import Trail
 from omoi_os.bus.postgres import PostgresBus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
@@ -18,6 +19,7 @@ from omoi_os.gateway.doors import MAX_CONNECTIONS, Doors
 from omoi_os.gateway.server import serving
 from omoi_os.sandboxes import repository, service
 from omoi_os.sandboxes.lifecycle import SandboxState
+from omoi_os.sandboxes.masking import Masker
 from omoi_os.tasks.models import Task
 from tests.conftest import NOON
 
@@ -47,7 +49,8 @@ async def keeping(settings: Settings, sessions: Sessions, bus: PostgresBus) -> A
     """Doors that follow the bus, with nothing behind them."""
     runner = web.AppRunner(web.Application())
     await runner.setup()
-    doors = WatchedDoors(settings.doors_dir, runner, site=settings.site, sessions=sessions, callers=Callers(sessions))
+    callers = Callers(sessions, Trail(sessions, Masker()))
+    doors = WatchedDoors(settings.doors_dir, runner, site=settings.site, sessions=sessions, callers=callers)
     doors.compared = asyncio.Queue()
     opened = asyncio.Event()
     task = asyncio.create_task(doors.keep(bus, opened))

@@ -6,6 +6,9 @@ from io import BytesIO
 
 import pytest
 
+from omoi_os.audit.repository import list_entries
+from omoi_os.db.base import Sessions
+
 from .conftest import OpenDoor, Start
 from .places import Host
 
@@ -69,15 +72,25 @@ async def test_no_other_call_reaches_the_api(
     assert api.asked == []
 
 
-async def test_another_sandbox_s_calls_are_not_there(open_door: OpenDoor, start: Start, api: Host) -> None:
+async def test_another_sandbox_s_calls_are_not_there_and_noted(
+    open_door: OpenDoor, start: Start, api: Host, sessions: Sessions
+) -> None:
     door, other = await open_door(), await open_door()
     await start()
 
     async with door.client() as client:
         async with client.post(f"{other.own}/events", json={}) as answer:
             assert answer.status == 404
+        # Another's token does not pass this door either.
+        async with client.get(f"{other.own}/task", headers={"Authorization": f"Bearer {other.token}"}) as answer:
+            assert answer.status == 404
+        async with client.get(f"{door.own}/task") as answer:
+            assert answer.status == 200
 
-    assert api.asked == []
+    assert len(api.asked) == 1
+    async with sessions() as session:
+        (entry,) = await list_entries(session, kind=None, actor_id=None, limit=10, before=None)
+    assert (entry.kind, entry.actor_id, entry.subject) == ("foreign_sandbox", door.sandbox.id, other.sandbox.id)
 
 
 async def test_an_api_that_is_not_there_is_one_to_ask_again(open_door: OpenDoor, start: Start) -> None:

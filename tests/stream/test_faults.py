@@ -241,7 +241,7 @@ async def test_a_slow_client_is_told_from_where_it_can_resume(database_url: str,
 
 async def test_a_thousand_who_come_back_at_once_are_all_served(database_url: str, sessions: Sessions) -> None:
     place = await a_place(sessions)
-    async with serving(database_url) as server, server.client() as client:
+    async with serving(database_url, OMOI_STREAM_CONNECTIONS="1001") as server, server.client() as client:
         async with server.listen(types="sandbox.event") as first:
             await place.post(client, 50)
             begin = (await hear_until(first, lambda item: item["seq"] == 11))[-1]["id"]

@@ -67,6 +67,12 @@ async def test_a_subscription_in_a_line_of_its_own_begins_and_ends(server: Serve
     assert [line["type"] for line in after] == ["subscribed", "live"]
 
 
+async def test_a_client_that_asks_whether_anyone_is_there_is_answered(server: Server) -> None:
+    async with server.listen(types="none") as socket:
+        await socket.send(json.dumps({"op": "ping"}))
+        assert await hear(socket, 1) == [{"type": "pong"}]
+
+
 async def test_an_item_that_two_subscriptions_want_comes_once(server: Server, sessions: Sessions) -> None:
     place = await a_place(sessions)
     async with server.client() as client:

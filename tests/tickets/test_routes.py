@@ -6,11 +6,13 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from omoi_os.bus.base import Topic
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.tasks.lifecycle import TaskState
-from tests.api.conftest import post_ticket
+from omoi_os.tasks.models import Task
+from tests.api.conftest import Worker, end_sandbox, post_ticket
 
 HOSTILE = '$(touch /tmp/pwned)"; rm -rf /'
 
@@ -23,6 +25,24 @@ async def test_a_quick_ticket_becomes_one_task_at_once(ada: httpx.AsyncClient) -
     assert task["branch_name"] == "feature/calculate-binomial-coefficient"
     assert (task["status"], task["attempt"], task["title"]) == ("pending", 1, ticket["title"])
     assert (await ada.get(f"/tickets/{ticket['id']}")).json() == ticket
+
+
+async def test_a_ticket_tells_what_it_has_spent_and_where_agents_are_at_it(
+    app: FastAPI, ada: httpx.AsyncClient, worker: Worker
+) -> None:
+    async with app.state.sessions.begin() as session:
+        task = await session.get_one(Task, worker.task_id)
+        task.cost_usd, task.tokens = 1.5, 300
+    idle = await post_ticket(ada, title="Later")
+
+    busy = next(item for item in (await ada.get("/tickets")).json()["items"] if item["id"] != idle["id"])
+    assert (busy["cost_usd"], busy["tokens"], busy["sandboxes_at_work"]) == (1.5, 300, [worker.id])
+    assert (idle["cost_usd"], idle["tokens"], idle["sandboxes_at_work"]) == (0, 0, [])
+
+    await end_sandbox(app, worker.id)
+    async with app.state.sessions.begin() as session:
+        (await session.get_one(Task, worker.task_id)).status = TaskState.FAILED
+    assert (await ada.get(f"/tickets/{busy['id']}")).json()["sandboxes_at_work"] == []
 
 
 async def test_whoever_waits_for_tasks_is_woken_by_a_ticket(ada: httpx.AsyncClient, bus: MemoryBus) -> None:

@@ -1,4 +1,4 @@
-"""Tables of users and API keys."""
+"""Tables of users, their API keys and their browsers."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -46,6 +46,33 @@ class ApiKey(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
+class SignInCode(Base):
+    """The code of a sign-in link; only its hash is kept, and it opens one session."""
+
+    __tablename__ = "sign_in_codes"
+
+    code_hash: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+    used_at: Mapped[datetime | None]
+
+
+class BrowserSession(Base):
+    """A signed-in browser; only the hash of its cookie is kept."""
+
+    __tablename__ = "browser_sessions"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id"), index=True)
+    token_hash: Mapped[str] = mapped_column(unique=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    #: To the hour; it is not written on every request.
+    last_seen: Mapped[datetime] = mapped_column(server_default=func.now())
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+    revoked_at: Mapped[datetime | None]
+
+
 class IdempotentRequest(Base):
     """A creation that was answered under an `Idempotency-Key`; the same key gets the same answer."""
 
@@ -56,4 +83,4 @@ class IdempotentRequest(Base):
     fingerprint: Mapped[str]
     status_code: Mapped[int | None]
     body: Mapped[str | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now(), index=True)

@@ -1,12 +1,13 @@
 """Queries on users and their keys."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import delete, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.accounts.models import ApiKey, User
+from omoi_os.accounts.models import ApiKey, IdempotentRequest, User
 
 
 async def get(session: AsyncSession, user_id: UUID) -> User | None:
@@ -40,3 +41,17 @@ async def list_keys(session: AsyncSession, user_id: UUID, *, limit: int, before:
     if before is not None:
         query = query.where(ApiKey.id < before)
     return (await session.execute(query)).scalars().all()
+
+
+async def delete_answers(session: AsyncSession, *, before: datetime, limit: int) -> int:
+    """Forget answers under an idempotency key that are older, so many at a time; returns how many."""
+    key = tuple_(IdempotentRequest.user_id, IdempotentRequest.key)
+    old = (
+        select(IdempotentRequest.user_id, IdempotentRequest.key)
+        .where(IdempotentRequest.created_at < before)
+        .order_by(IdempotentRequest.created_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    gone = await session.execute(delete(IdempotentRequest).where(key.in_(old)).returning(IdempotentRequest.key))
+    return len(gone.all())

@@ -42,6 +42,16 @@ class UserOut(BaseModel):
     created_at: AwareDatetime
 
 
+class MeOut(BaseModel):
+    """Who calls."""
+
+    id: UUID
+    email: str
+    name: str
+    role: Role
+    via: Literal["key", "session"] = Field(description="By an API key, or by a signed-in browser's session.")
+
+
 class UserPage(Page):
     """Users, newest first."""
 

@@ -1,20 +1,24 @@
 """The HTTP application: knows every part and is known by none."""
 
 from importlib.metadata import version
-from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from omoi_os.accounts import routes as users
-from omoi_os.api import docs, errors, health, idempotency, metrics, stream
+from omoi_os.accounts import session_routes as auth
+from omoi_os.api import description, docs, errors, health, idempotency, metrics, stream
+from omoi_os.api.guard import Guard
 from omoi_os.api.limits import BodyLimits
+from omoi_os.audit import routes as audit
+from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
+from omoi_os.monitoring import routes as monitoring
+from omoi_os.monitoring.availability import Availability
 from omoi_os.projects import routes as projects
 from omoi_os.sandboxes import event_routes as events
 from omoi_os.sandboxes import message_routes as messages
@@ -26,11 +30,13 @@ from omoi_os.sandboxes.waiters import Waiters
 from omoi_os.stream.hub import Hub
 from omoi_os.tasks import routes as tasks
 from omoi_os.tickets import routes as tickets
+from omoi_os.web.pages import Pages
 
 TITLE = "OmoiOS"
 DESCRIPTION = """Runs coding agents in isolated sandboxes and turns tickets into verified branches.
 
-Send `Authorization: Bearer …` with a user's API key. Errors are `application/problem+json` (RFC 9457).
+Send `Authorization: Bearer …` with a user's API key; a browser signs in once, and its cookie does the same.
+Errors are `application/problem+json` (RFC 9457).
 Lists are paged: pass `next_cursor` as `cursor` for the next page. Creations take an `Idempotency-Key`.
 What you may not see answers 404."""
 
@@ -61,32 +67,40 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
         generate_unique_id_function=_name,
     )
     app.state.settings, app.state.sessions, app.state.bus = settings, sessions, bus
-    app.state.hub = Hub(sessions, bus)
+    app.state.hub = Hub(sessions, bus, each=settings.stream_connections)
     app.state.masker = Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token])
     app.state.waiters = Waiters(bus)
-    doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker))
+    app.state.trail = Trail(sessions, app.state.masker)
+    app.state.availability = Availability(settings)
+    doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker, app.state.trail))
     app.doors = ServerErrorMiddleware(BodyLimits(doors), handler=errors.unexpected)
     app.add_middleware(BodyLimits)
+    app.add_middleware(Guard, settings=settings)
     errors.install(app)
     app.add_exception_handler(idempotency.Replay, idempotency.replay)
     api = APIRouter(prefix="/api/v1")
-    for part in (events, projects, tickets, tasks, sandboxes, outcomes, workers, messages, stream, users):
+    for part in (
+        events,
+        projects,
+        tickets,
+        tasks,
+        sandboxes,
+        outcomes,
+        workers,
+        messages,
+        stream,
+        monitoring,
+        users,
+        auth,
+        audit,
+    ):
         api.include_router(part.router)
-    for router in (health.router, metrics.router, docs.router, api):
+    for router in (health.router, metrics.router, docs.router, auth.page, api):
         app.include_router(router)
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    app.router.default = Pages(app.router.default)
+    app.openapi = lambda: description.of(app)  # type: ignore[method-assign]
     return app
 
 
 def _name(route: APIRoute) -> str:
     return route.name
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    """FastAPI's description plus the shape of problems, which routes refer to."""
-    if app.openapi_schema is None:
-        schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        problem = errors.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-        schema["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}
-        app.openapi_schema = schema
-    return app.openapi_schema

@@ -1,14 +1,21 @@
-"""Who is calling: a user by an API key, or a sandbox by its own token. Only the `Authorization` header counts."""
+"""Who is calling: a user by an API key or a signed-in browser's cookie, or a sandbox by its own token."""
 
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
+from uuid import UUID
 
-from fastapi import Depends
+from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.ext.asyncio import AsyncSession
+from starlette.requests import HTTPConnection
 
 from omoi_os.accounts import repository as accounts
-from omoi_os.accounts.models import ApiKey, User
+from omoi_os.accounts import sessions
+from omoi_os.accounts.models import User
+from omoi_os.accounts.sessions import SESSION_PREFIX
+from omoi_os.api.origins import check_own_page
+from omoi_os.config import Settings
 from omoi_os.errors import BadToken
 from omoi_os.ids import token_hash
 
@@ -21,24 +28,64 @@ _bearer = HTTPBearer(
 )
 
 
-async def bearer_token(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> str:
-    """The token that the request carries; `BadToken` when there is none."""
-    if credentials is None or not credentials.credentials.strip():
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A user, and what they are known by."""
+
+    user: User
+    via: Literal["key", "session"]
+    #: The key's or the session's own.
+    id: UUID
+    scope: str | None
+    expires_at: datetime | None
+
+
+def session_cookie(settings: Settings) -> str:
+    """The cookie's name. Browsers do not keep the cookies of two ports of one machine apart."""
+    return f"omoi_session_{settings.port}"
+
+
+def sent_token(connection: HTTPConnection, *, method: str = "GET") -> str:
+    """The token in the header, else in a signed-in browser's cookie; `BadToken` when there is none.
+
+    `Forbidden` for a cookie that came with a request which this server's own page did not make.
+    """
+    header = connection.headers.get("authorization")
+    if header is not None:
+        scheme, _, token = header.partition(" ")
+        if scheme.lower() == "bearer" and token.strip() and not token.strip().startswith(SESSION_PREFIX):
+            return token.strip()
         raise BadToken("send a token in the header: Authorization: Bearer …")
-    return credentials.credentials.strip()
+    cookie = connection.cookies.get(session_cookie(connection.app.state.settings), "")
+    if not cookie.startswith(SESSION_PREFIX):
+        raise BadToken(
+            "send a token in the header: Authorization: Bearer …, or sign in with a link from `omoi sign-in`"
+        )
+    check_own_page(method, connection.headers)
+    return cookie
+
+
+async def bearer_token(
+    request: Request, _described: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+) -> str:
+    """The token that the request carries; `BadToken` when there is none."""
+    return sent_token(request, method=request.method)
 
 
 BearerToken = Annotated[str, Depends(bearer_token)]
 
 
-async def identify_user(session: AsyncSession, token: str, *, now: datetime) -> tuple[User, ApiKey]:
-    """The user that an API key belongs to; `BadToken` for an unknown, expired or revoked one."""
+async def identify_user(session: AsyncSession, token: str, *, now: datetime) -> Identity:
+    """The user that a key or session belongs to; `BadToken` for an unknown, expired or revoked one."""
+    if token.startswith(SESSION_PREFIX):
+        user, opened = await sessions.identify(session, token, now=now)
+        return Identity(user, "session", opened.id, None, opened.expires_at)
     found = await accounts.user_by_key_hash(session, token_hash(token))
     if found is None:
         raise BadToken("this token is not known")
-    _, key = found
+    user, key = found
     if key.revoked_at is not None:
         raise BadToken("this API key was revoked; ask an administrator for another")
     if key.expires_at is not None and key.expires_at <= now:
         raise BadToken("this API key has expired; ask an administrator for another")
-    return found
+    return Identity(user, "key", key.id, key.scope, key.expires_at)

@@ -7,8 +7,9 @@ from typing import Annotated
 from fastapi import Depends, Request
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.accounts.models import ApiKey, Role, User
-from omoi_os.api.auth import SANDBOX_PREFIX, BearerToken, identify_user
+from omoi_os.accounts.models import Role, User
+from omoi_os.api.auth import SANDBOX_PREFIX, BearerToken, Identity, identify_user
+from omoi_os.audit.trail import Trail, foreign
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
@@ -64,7 +65,15 @@ def _masker(request: Request) -> Masker:
 AppMasker = Annotated[Masker, Depends(_masker)]
 
 
-async def known_user(session: AsyncSession, token: str, *, now: datetime) -> tuple[User, ApiKey]:
+def _trail(request: Request) -> Trail:
+    trail: Trail = request.app.state.trail
+    return trail
+
+
+AppTrail = Annotated[Trail, Depends(_trail)]
+
+
+async def known_user(session: AsyncSession, token: str, *, now: datetime) -> Identity:
     """The user that a token belongs to; `Forbidden` for a sandbox's token."""
     if token.startswith(SANDBOX_PREFIX):
         if await sandboxes.by_token_hash(session, token_hash(token)) is None:
@@ -73,12 +82,31 @@ async def known_user(session: AsyncSession, token: str, *, now: datetime) -> tup
     return await identify_user(session, token, now=now)
 
 
-async def current_user(request: Request, token: BearerToken, session: DbSession, now: Now) -> User:
-    """The user who calls; `Forbidden` for a sandbox's token and for a key that may only read."""
-    user, key = await known_user(session, token, now=now)
-    if key.scope == READ_SCOPE and request.method not in _READING:
+async def current_identity(request: Request, token: BearerToken, session: DbSession, now: Now) -> Identity:
+    """The user who calls and by what; `Forbidden` for a sandbox's token and for a key that may only read."""
+    await _note_foreign(request, token, session)
+    identity = await known_user(session, token, now=now)
+    if identity.scope == READ_SCOPE and request.method not in _READING:
         raise Forbidden("this API key may only read")
-    return user
+    return identity
+
+
+CurrentIdentity = Annotated[Identity, Depends(current_identity)]
+
+
+async def current_user(identity: CurrentIdentity) -> User:
+    """The user who calls."""
+    return identity.user
+
+
+async def _note_foreign(request: Request, token: str, session: AsyncSession) -> None:
+    """A sandbox's token opens no user's route; on another sandbox's one it is worth an entry in the audit trail."""
+    wanted = request.path_params.get("sandbox_id")
+    if wanted is None or not token.startswith(SANDBOX_PREFIX):
+        return
+    caller = await sandboxes.by_token_hash(session, token_hash(token))
+    if caller is not None and caller.id != wanted:
+        await _trail(request).record(foreign(caller.id, wanted, f"{request.method} {request.url.path}"))
 
 
 CurrentUser = Annotated[User, Depends(current_user)]

@@ -8,12 +8,13 @@ from typing import Literal
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from fastapi import APIRouter
-from pydantic import BaseModel, Field
+from pydantic import Field
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from omoi_os.api.deps import AppSettings, DbSession
 from omoi_os.api.errors import problems
+from omoi_os.api.shapes import Shown
 from omoi_os.db import migrate
 from omoi_os.errors import NotReady
 
@@ -23,13 +24,13 @@ ANSWER_SECONDS = 3.0
 router = APIRouter(tags=["health"])
 
 
-class Alive(BaseModel):
+class Alive(Shown):
     """The process lives."""
 
     status: Literal["ok"] = "ok"
 
 
-class Ready(BaseModel):
+class Ready(Shown):
     """The process can serve."""
 
     status: Literal["ready"] = "ready"

@@ -27,8 +27,14 @@ _USAGE = {
 }
 
 
+_TEXT = {"description": "The text format of Prometheus.", "content": {"text/plain": {"schema": {"type": "string"}}}}
+
+
 @router.get(
-    "/metrics", summary="Metrics for Prometheus", response_class=Response, responses=problems(401, 403, 422, 503)
+    "/metrics",
+    summary="Metrics for Prometheus",
+    response_class=Response,
+    responses=problems(401, 403, 422, 503) | {200: _TEXT},
 )
 async def metrics(_admin: AdminUser, session: DbSession) -> Response:
     """Open tasks by state, living sandboxes by state, and what each of them uses. Administrators only."""

@@ -9,8 +9,9 @@ from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 from fastapi import Query
-from pydantic import BaseModel, Field
+from pydantic import Field
 
+from omoi_os.api.shapes import Shown
 from omoi_os.errors import Invalid
 
 T = TypeVar("T")
@@ -24,7 +25,7 @@ Cursor = Annotated[
 ]
 
 
-class Page(BaseModel):
+class Page(Shown):
     """The part of a page that every list shares."""
 
     next_cursor: str | None = Field(None, description="Asks for the next page; null on the last one.")

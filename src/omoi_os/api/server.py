@@ -86,9 +86,12 @@ async def run(settings: Settings) -> None:
                 access_log=False,
                 server_header=False,
                 log_level="warning",
+                # Its lines go where ours go, and are written as ours are.
+                log_config=None,
                 timeout_graceful_shutdown=DRAIN_SECONDS,
             )
             await _Server(config, app.state.waiters, app.state.hub).serve(sockets=[listener])
+            await app.state.trail.close()
     finally:
         listener.close()
         await engine.dispose()

@@ -10,23 +10,22 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
-from starlette.datastructures import Headers
 from starlette.responses import StreamingResponse
 from starlette.websockets import WebSocket
 
 from omoi_os.accounts.models import User
-from omoi_os.api.auth import BearerToken
+from omoi_os.api.auth import BearerToken, sent_token
 from omoi_os.api.conversation import Conversation
 from omoi_os.api.deps import CurrentUser, known_user
 from omoi_os.api.errors import problem, problems
+from omoi_os.api.origins import check_origin
 from omoi_os.api.sockets import socket_of
 from omoi_os.db.base import Sessions
-from omoi_os.errors import BadToken, NotReady, OmoiError, RequestError
+from omoi_os.errors import NotReady, OmoiError, RequestError
 from omoi_os.projects import service as projects
 from omoi_os.projects.repository import owner_seen_by
 from omoi_os.sandboxes.deps import VisibleSandbox, visible_sandbox
 from omoi_os.sandboxes.lifecycle import ENDED
-from omoi_os.stream.access import check_origin
 from omoi_os.stream.filters import Filter
 from omoi_os.stream.hub import Hub
 from omoi_os.stream.lines import event_line
@@ -61,17 +60,19 @@ async def _begin(websocket: WebSocket, stack: AsyncExitStack) -> tuple[Conversat
     """Everything that may be refused, before the connection is accepted."""
     check_origin(websocket.headers)
     first = parse_query(websocket.query_params)
-    token = _token(websocket.headers)
+    # A browser always names its page here, so that one that does not is refused with a cookie.
+    token = sent_token(websocket, method="CONNECT")
     hub: Hub = websocket.app.state.hub
     sessions: Sessions = websocket.app.state.sessions
     socket = socket_of(websocket.scope)
     if socket is None:
         raise NotReady("this server cannot stream; start it with `omoi api`")
     async with sessions() as session:
-        user, key = await known_user(session, token, now=datetime.now(UTC))
+        identity = await known_user(session, token, now=datetime.now(UTC))
+        user = identity.user
         if first is not None:
             await _check(session, first.where, user=user)
-    viewer = Viewer(key.id, user.id, owner_seen_by(user.id, user.role))
+    viewer = Viewer(identity.id, user.id, owner_seen_by(user.id, user.role))
     listener = Listener(socket, viewer, hub.position)
     await stack.enter_async_context(hub.joined(listener))
     if first is not None and first.since is None:
@@ -82,14 +83,6 @@ async def _begin(websocket: WebSocket, stack: AsyncExitStack) -> tuple[Conversat
             await _check(session, where, user=await session.get_one(User, user.id))
 
     return Conversation(hub, listener, check), first
-
-
-def _token(headers: Headers) -> str:
-    """The token in the header. Browsers cannot set it; the cookie of a signed-in one belongs here."""
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        raise BadToken("send a token in the header: Authorization: Bearer …")
-    return token.strip()
 
 
 async def _check(session: AsyncSession, where: Filter, *, user: User) -> None:
@@ -142,8 +135,8 @@ async def _follow(hub: Hub, sessions: Sessions, sandbox_id: str, *, token: str, 
             changed.clear()
             try:
                 async with sessions() as session:
-                    user, _ = await known_user(session, token, now=datetime.now(UTC))
-                    has_ended = (await visible_sandbox(sandbox_id, user, session)).status in ENDED
+                    identity = await known_user(session, token, now=datetime.now(UTC))
+                    has_ended = (await visible_sandbox(sandbox_id, identity.user, session)).status in ENDED
                     rows = await read_events(session, sandbox_id, after=after)
             except RequestError:
                 return

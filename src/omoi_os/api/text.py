@@ -28,3 +28,5 @@ Text = Annotated[str, StringConstraints(max_length=500_000), AfterValidator(_wit
 Command = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000), AfterValidator(_without_nul)
 ]
+#: What is searched for.
+Search = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), AfterValidator(_without_nul)]

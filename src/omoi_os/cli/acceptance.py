@@ -9,6 +9,7 @@ from typing import Any, TextIO
 from omoi_os.cli.client import Client
 from omoi_os.cli.progress import Progress
 from omoi_os.errors import OmoiError
+from omoi_os.printable import one_line
 
 OWNER, REPOSITORY = "kivo360", "OmoiOS"
 ANSWER = 126410606437752
@@ -116,7 +117,7 @@ def _last_event(client: Client, sandbox_id: str | None) -> str:
 
 def _report(client: Client, task: Task, out: TextIO, *, scripted: bool) -> int:
     if task["status"] != "completed":
-        print(f"[6/6] Task {task['status']}: {task['error'] or 'no reason was given'}", file=out, flush=True)
+        print(f"[6/6] Task {task['status']}: {one_line(task['error'] or 'no reason was given')}", file=out, flush=True)
         return 1
     events = list(client.items(f"/api/v1/sandboxes/{task['sandbox_id']}/events", order="asc", limit=500))
     answer = answer_of_the_run(events)
@@ -125,7 +126,7 @@ def _report(client: Client, task: Task, out: TextIO, *, scripted: bool) -> int:
     print("[6/6] Task completed! Result:", file=out)
     print(f"      C(50,25) = {answer:,}" if answer is not None else "      no answer in the run's output", file=out)
     print(
-        f"      Branch: {task['branch_name']}   commit: {str(result['commit_sha'])[:8]}   "
+        f"      Branch: {one_line(task['branch_name'])}   commit: {one_line(str(result['commit_sha'])[:8])}   "
         f"verified: {'yes' if result['verified'] else 'no'}",
         file=out,
     )

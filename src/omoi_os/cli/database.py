@@ -5,6 +5,7 @@ import logging
 import sys
 from typing import Any
 
+from omoi_os.cli.lines import Lines
 from omoi_os.config import Settings, load_settings
 from omoi_os.db import embedded
 from omoi_os.db.migrate import answering, upgrade
@@ -15,7 +16,9 @@ def prepare(name: str, parameters: dict[str, Any]) -> Settings:
     """What a part needs before it runs: settings with a database's address, a current schema, a log."""
     current = parameters.pop("no_migrate", False)
     settings = connected(load_settings(**parameters))
-    logging.basicConfig(stream=sys.stderr, format=f"%(asctime)s {name} %(levelname)s %(message)s")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Lines(f"%(asctime)s {name} %(levelname)s %(message)s"))
+    logging.basicConfig(handlers=[handler])
     logging.getLogger("omoi_os").setLevel(logging.INFO)
     if not current and settings.database_url is not None:
         asyncio.run(migrate(settings.database_url))

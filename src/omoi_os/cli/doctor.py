@@ -9,6 +9,7 @@ from typing import Any, TextIO
 from omoi_os.cli import folder, parts
 from omoi_os.cli.parts import Finding, Level
 from omoi_os.config import Settings, load_settings
+from omoi_os.printable import one_line
 from omoi_os.providers.base import SandboxProvider
 from omoi_os.providers.conformance import CHECKS, Bench, Check, Outcome, Pace, Report, Result
 from omoi_os.providers.conformance import run as run_checks
@@ -26,7 +27,7 @@ def run(parameters: dict[str, Any]) -> int:
     settings = load_settings(**parameters, **({"sandbox_provider": wanted} if wanted else {}))
     findings, provider = parts.examine(settings)
     for finding in findings:
-        print(f"{finding.level:8} {finding.part:12} {finding.sentence}", flush=True)
+        print(f"{finding.level:8} {finding.part:12} {one_line(finding.sentence)}", flush=True)
     failed = [finding.part for finding in findings if finding.level is Level.FAILED]
     if wanted and provider is not None:
         print(f"\nTrying out the provider {wanted}: {len(CHECKS)} behaviours, each on real sandboxes.", flush=True)
@@ -48,7 +49,7 @@ async def try_out(settings: Settings, checks: Sequence[Check], *, out: TextIO) -
 
     def show(result: Result) -> None:
         name = result.check.name.replace("_", " ")
-        told = "" if result.outcome is Outcome.PASSED else f": {result.sentence}"
+        told = "" if result.outcome is Outcome.PASSED else f": {one_line(result.sentence)}"
         print(f"{_WORDS[result.outcome]:8} {result.seconds:5.1f} s  {name}{told}", file=out, flush=True)
 
     async with Bench(factory, pace=PACE) as bench:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from omoi_os.errors import ConfigError, OmoiError
+from omoi_os.printable import one_line
 
 #: Commands with the module that holds each. A module is loaded only when its command is called.
 COMMANDS = {
@@ -17,6 +18,7 @@ COMMANDS = {
     "api": ("omoi_os.cli.api", "run the API alone"),
     "gateway": ("omoi_os.cli.gateway", "run the gateway alone: the sandboxes' only door"),
     "orchestrator": ("omoi_os.cli.orchestrator", "run an orchestrator alone"),
+    "sign-in": ("omoi_os.cli.sign_in", "print a link that signs a browser in as the first administrator"),
     "demo": ("omoi_os.cli.demo", "take a ticket to a verified branch and show each step"),
     "doctor": ("omoi_os.cli.doctor", "check each part of this machine and of the configuration"),
 }
@@ -49,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _complain(sentence: str) -> None:
-    print(f"omoi: {sentence}", file=sys.stderr)
+    print(f"omoi: {one_line(sentence)}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:

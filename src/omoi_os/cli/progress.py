@@ -3,6 +3,8 @@
 import time
 from typing import TextIO
 
+from omoi_os.printable import one_line
+
 #: How often a log, as opposed to a terminal, gets a line.
 LINE_SECONDS = 10.0
 
@@ -20,7 +22,7 @@ class Progress:
     def show(self, what: str) -> None:
         """Say what was heard last; call it as often as you like."""
         now = time.monotonic()
-        text = f"      {now - self._started:.0f} s  {what}"[:100]
+        text = f"      {now - self._started:.0f} s  {one_line(what)}"[:100]
         if self._live and text != self._shown:
             self._out.write(f"\r\x1b[K{text}")
             self._shown = text

@@ -11,12 +11,13 @@ from typing import Any
 import httpx
 
 from omoi_os.accounts.admin_token import ensure_admin_token
-from omoi_os.cli import folder, port
+from omoi_os.cli import folder, port, sign_in
 from omoi_os.cli.database import migrate
 from omoi_os.cli.supervise import Program, Supervisor
 from omoi_os.config import Settings, load_settings
 from omoi_os.db import embedded
 from omoi_os.errors import SetupError
+from omoi_os.printable import printable
 from omoi_os.providers.registry import make_provider
 
 #: The orchestrator saves the work of its sandboxes before it stops them.
@@ -51,7 +52,7 @@ async def _serve(settings: Settings, *, after_kill: bool) -> int:
         signals.on_second = supervisor.kill
         watch = asyncio.create_task(_keep_database(settings, database)) if own_database else None
         try:
-            await _run_until_told(supervisor, settings, signals)
+            await _run_until_told(supervisor, settings.model_copy(update={"database_url": url}), signals)
         finally:
             await supervisor.stop()
             if watch is not None:
@@ -73,7 +74,7 @@ async def _run_until_told(supervisor: Supervisor, settings: Settings, signals: "
         await asyncio.wait([told, ready], return_when=asyncio.FIRST_COMPLETED)
         if ready.done():
             ready.result()
-            _welcome(settings)
+            _welcome(settings, await _sign_in(settings))
             await told
             _say("stopping; work in progress is saved first (Ctrl-C again stops at once)")
     finally:
@@ -158,7 +159,15 @@ async def _keep_database(settings: Settings, lock: asyncio.Lock) -> None:
             await asyncio.sleep(5)
 
 
-def _welcome(settings: Settings) -> None:
+async def _sign_in(settings: Settings) -> str:
+    """The link, or how to get one if the database is away at this moment."""
+    try:
+        return f"{await sign_in.link(settings)} (once, within 24 hours)"
+    except SetupError:
+        return "run `omoi sign-in` for a link"
+
+
+def _welcome(settings: Settings, link: str) -> None:
     url = settings.effective_api_url
     token = "OMOI_ADMIN_TOKEN" if settings.admin_token else str(settings.data_dir / "admin-token")
     model = "scripted: it plays the agent's part from scripts; set ANTHROPIC_API_KEY to use a real model"
@@ -166,6 +175,7 @@ def _welcome(settings: Settings) -> None:
         model = settings.model_name
     _say(
         f"OmoiOS is ready at {url}\n"
+        f"  sign in           {link}\n"
         f"  API described at  {url}/docs\n"
         f"  admin token in    {token}\n"
         f"  data folder       {settings.data_dir}\n"
@@ -177,4 +187,4 @@ def _welcome(settings: Settings) -> None:
 def _say(line: str) -> None:
     # The other end may be a closed terminal or pipe; that must not stop the platform.
     with suppress(OSError):
-        os.write(sys.stdout.fileno(), f"{line}\n".encode())
+        os.write(sys.stdout.fileno(), f"{printable(line)}\n".encode())

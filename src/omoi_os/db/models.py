@@ -1,6 +1,7 @@
 """Every table, in one place for migrations."""
 
-from omoi_os.accounts.models import ApiKey, IdempotentRequest, User
+from omoi_os.accounts.models import ApiKey, BrowserSession, IdempotentRequest, SignInCode, User
+from omoi_os.audit.models import AuditEntry
 from omoi_os.db.base import Base
 from omoi_os.projects.models import Project
 from omoi_os.sandboxes.models import (
@@ -19,7 +20,9 @@ from omoi_os.tickets.models import Ticket, TicketDependency
 
 __all__ = [
     "ApiKey",
+    "AuditEntry",
     "Base",
+    "BrowserSession",
     "IdempotentRequest",
     "Installation",
     "Outbox",
@@ -28,6 +31,7 @@ __all__ = [
     "SandboxBlob",
     "SandboxEvent",
     "SandboxMessage",
+    "SignInCode",
     "Task",
     "TaskDependency",
     "Ticket",

@@ -8,6 +8,7 @@ from uuid import UUID
 from aiohttp import web
 from sqlalchemy import select
 
+from omoi_os.audit.trail import Trail, foreign
 from omoi_os.db.base import Sessions
 from omoi_os.errors import BadToken, NotFound, StaleFence
 from omoi_os.forges.addresses import git_path, repository_of
@@ -46,8 +47,8 @@ class Caller:
 class Callers:
     """Finds callers by their token; remembers each for a second, because agents call in bursts."""
 
-    def __init__(self, sessions: Sessions) -> None:
-        self._sessions = sessions
+    def __init__(self, sessions: Sessions, trail: Trail) -> None:
+        self._sessions, self._trail = sessions, trail
         self._known: dict[str, tuple[float, Caller]] = {}
 
     async def identify(self, request: web.Request) -> Caller:
@@ -60,6 +61,7 @@ class Callers:
             raise BadToken("this token is not known")
         door = door_of(request)
         if door is not None and door != caller.door:
+            await self._trail.record(foreign(door, caller.sandbox_id, f"its token came in by the door of {door}"))
             raise NotFound("this token does not belong to the sandbox that is calling")
         if caller.stale:
             raise StaleFence(f"sandbox {caller.sandbox_id} has ended or was superseded")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import ClientSession, web
 
+from omoi_os.audit.trail import Trail
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
 from omoi_os.gateway.callers import Callers
@@ -86,6 +87,7 @@ class Parts:
     api: ClientSession
     upstream: Upstream
     sightings: Sightings
+    trail: Trail
     #: Bounds by how much parallel calls can overshoot a budget.
     model_slots: Slots = field(default_factory=lambda: Slots(8))
     git_slots: Slots = field(default_factory=lambda: Slots(4))

@@ -6,6 +6,7 @@ import re
 from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
 from yarl import URL
 
+from omoi_os.audit.trail import foreign
 from omoi_os.errors import Forbidden, NotFound, NotReady
 from omoi_os.gateway.parts import PARTS
 
@@ -57,7 +58,9 @@ async def relay(request: web.Request) -> web.StreamResponse:
     """Pass a call on to the API, and its answer back, both as they come."""
     parts = request.app[PARTS]
     caller = await parts.callers.identify(request)
-    if request.match_info["sandbox_id"] != caller.sandbox_id:
+    wanted = request.match_info["sandbox_id"]
+    if wanted != caller.sandbox_id:
+        await parts.trail.record(foreign(caller.sandbox_id, wanted, f"{request.method} {request.path}"))
         raise NotFound("there is no such sandbox, or it is not the one that is calling")
     call = request.match_info["call"]
     if not any(method == request.method and path.fullmatch(call) for method, path in _ALLOWED):

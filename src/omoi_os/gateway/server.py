@@ -11,6 +11,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.bus.factory import open_bus
 from omoi_os.config import Settings
@@ -24,6 +25,7 @@ from omoi_os.gateway.parts import PARTS, Parts
 from omoi_os.gateway.problems import answer_errors
 from omoi_os.gateway.seen import Sightings
 from omoi_os.gateway.upstream import open_upstream
+from omoi_os.sandboxes.masking import Masker
 
 log = logging.getLogger(__name__)
 
@@ -48,13 +50,16 @@ async def serving(settings: Settings, *, database_url: str, bus: Bus) -> AsyncIt
         engine = make_engine(database_url)
         stack.push_async_callback(engine.dispose)
         sessions = make_sessions(engine)
+        trail = Trail(sessions, Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token]))
+        stack.push_async_callback(trail.close)
         parts = Parts(
             settings=settings,
             sessions=sessions,
-            callers=Callers(sessions),
+            callers=Callers(sessions, trail),
             api=await stack.enter_async_context(relay.make_session()),
             upstream=await stack.enter_async_context(open_upstream(settings, folder)),
             sightings=Sightings(sessions, bus),
+            trail=trail,
         )
         stack.push_async_callback(parts.background.finish, timeout=_SHUTDOWN_SECONDS)
         runner = web.AppRunner(

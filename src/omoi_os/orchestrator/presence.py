@@ -14,6 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = 0.5
+#: The name of the connection, by which people see which orchestrators there are.
+NAME = "omoi orchestrator"
 
 
 @asynccontextmanager
@@ -40,7 +42,9 @@ async def is_present(session: AsyncSession, owner: int) -> bool:
 async def _hold(conninfo: str, owner: int, held: asyncio.Event) -> None:
     while True:
         try:
-            async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+            async with await psycopg.AsyncConnection.connect(
+                conninfo, autocommit=True, application_name=NAME
+            ) as connection:
                 await connection.execute("SELECT pg_advisory_lock(%s)", [owner])
                 held.set()
                 async for _ in connection.notifies():

@@ -7,6 +7,7 @@ from functools import partial
 from omoi_os.errors import ProviderError
 from omoi_os.orchestrator.context import Context
 from omoi_os.providers.base import SandboxRef, SandboxReport
+from omoi_os.sandboxes import gaps
 from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import Purpose, SandboxState, StopCause
@@ -38,8 +39,16 @@ async def reap(context: Context) -> None:
                     f"listen {row.id}", every=LISTEN_SECONDS
                 ):
                     context.jobs.start(f"listen {row.id}", partial(_listen, context, row))
+    await _flag_gaps(context)
     if context.watch.is_due("usage", every=USAGE_SECONDS):
         context.jobs.start("usage", partial(_note_usage, context))
+
+
+async def _flag_gaps(context: Context) -> None:
+    """Tell of sandboxes that have left one of their events out for too long."""
+    async with context.sessions() as session, session.begin():
+        for sandbox_id in await gaps.flag(session, now=context.now(), masker=context.masker):
+            log.warning("sandbox %s has left out one of its events; nothing beyond it is stored", sandbox_id)
 
 
 def overdue(context: Context, row: Sandbox, task: Task, *, now: datetime) -> str | None:

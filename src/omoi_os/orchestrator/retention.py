@@ -4,6 +4,8 @@ import logging
 from datetime import timedelta
 from functools import partial
 
+from omoi_os.accounts import repository as accounts
+from omoi_os.audit import repository as audit
 from omoi_os.orchestrator.context import Context
 from omoi_os.sandboxes.retention import prune_one
 from omoi_os.stream.retention import prune as prune_outbox
@@ -13,6 +15,11 @@ log = logging.getLogger(__name__)
 #: How often what ended sandboxes left is looked at, and the outbox, which grows with every change.
 PRUNE_SECONDS = 600.0
 PRUNE_STREAM_SECONDS = 60.0
+#: A creation is asked for again within minutes, not days.
+ANSWERS_KEPT = timedelta(days=7)
+AUDIT_KEPT = timedelta(days=365)
+#: Rows that one transaction removes.
+BATCH = 1_000
 
 
 async def prune(context: Context) -> None:
@@ -29,8 +36,19 @@ async def _prune(context: Context) -> None:
         async with context.sessions() as session, session.begin():
             pruned = await prune_one(session, now=context.now(), default_days=context.settings.retention_days)
         if pruned is None:
-            return
+            break
         log.info("the events of sandbox %s were kept for long enough and are removed", pruned)
+    await prune_records(context)
+
+
+async def prune_records(context: Context) -> None:
+    """Forget old answers under idempotency keys, a few at a time, and the oldest of the audit trail."""
+    deleted = BATCH
+    while deleted == BATCH:
+        async with context.sessions() as session, session.begin():
+            deleted = await accounts.delete_answers(session, before=context.now() - ANSWERS_KEPT, limit=BATCH)
+    async with context.sessions() as session, session.begin():
+        await audit.delete_before(session, context.now() - AUDIT_KEPT)
 
 
 async def _prune_stream(context: Context) -> None:

@@ -1,16 +1,14 @@
 """Which sandbox posts events: known by its token, remembered for a while, and checked again where they are stored."""
 
-import logging
 from collections import OrderedDict
 from datetime import UTC, datetime
 
 from omoi_os.api.auth import SANDBOX_PREFIX, identify_user
+from omoi_os.audit.trail import Trail, foreign
 from omoi_os.db.base import Sessions
 from omoi_os.errors import BadToken, Forbidden, NotFound
 from omoi_os.ids import token_hash
 from omoi_os.sandboxes import service
-
-log = logging.getLogger(__name__)
 
 MAX_REMEMBERED = 10_000
 
@@ -18,8 +16,8 @@ MAX_REMEMBERED = 10_000
 class Callers:
     """Remembers whose token is whose. That a token is still good is decided by the transaction that stores events."""
 
-    def __init__(self, sessions: Sessions) -> None:
-        self._sessions = sessions
+    def __init__(self, sessions: Sessions, trail: Trail) -> None:
+        self._sessions, self._trail = sessions, trail
         self._known: OrderedDict[str, str] = OrderedDict()
 
     async def identify(self, authorization: bytes, sandbox_id: str) -> str:
@@ -35,7 +33,7 @@ class Callers:
         hashed = token_hash(token)
         owner = self._known.get(hashed) or await self._look_up(token, hashed)
         if owner != sandbox_id:
-            log.warning("sandbox %s tried to report for %.100r", owner, sandbox_id)
+            await self._trail.record(foreign(owner, sandbox_id, f"events for {sandbox_id}"))
             raise NotFound(f"there is no sandbox {sandbox_id[:100]!r}")
         return hashed
 

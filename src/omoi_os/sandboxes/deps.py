@@ -3,13 +3,14 @@
 import re
 from typing import Annotated
 
-from fastapi import Depends
+from fastapi import Depends, Request
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.models import User
 from omoi_os.api.auth import SANDBOX_PREFIX, BearerToken, identify_user
-from omoi_os.api.deps import CurrentUser, DbSession, Now
+from omoi_os.api.deps import AppTrail, CurrentUser, DbSession, Now
+from omoi_os.audit.trail import foreign
 from omoi_os.errors import Forbidden, NotFound
 from omoi_os.projects.models import Project
 from omoi_os.projects.repository import visible
@@ -37,23 +38,28 @@ async def visible_sandbox(sandbox_id: str, user: CurrentUser, session: DbSession
     return await _get_visible(session, sandbox_id, user=user)
 
 
-async def calling_sandbox(sandbox_id: str, token: BearerToken, session: DbSession, now: Now) -> Sandbox:
+async def calling_sandbox(
+    sandbox_id: str, token: BearerToken, session: DbSession, now: Now, request: Request, trail: AppTrail
+) -> Sandbox:
     """The sandbox that calls, known by its own token; 404 for another's path, 403 for a user's key."""
     if not token.startswith(SANDBOX_PREFIX):
         await identify_user(session, token, now=now)
         raise Forbidden("only the worker inside the sandbox can do this, with its own token")
     sandbox = await service.identify(session, token)
     if sandbox.id != sandbox_id:
+        await trail.record(foreign(sandbox.id, sandbox_id, f"{request.method} {request.url.path}"))
         raise _missing(sandbox_id)
     return sandbox
 
 
-async def readable_sandbox(sandbox_id: str, token: BearerToken, session: DbSession, now: Now) -> Sandbox:
+async def readable_sandbox(
+    sandbox_id: str, token: BearerToken, session: DbSession, now: Now, request: Request, trail: AppTrail
+) -> Sandbox:
     """The sandbox, for itself or for a user who may see it."""
     if token.startswith(SANDBOX_PREFIX):
-        return await calling_sandbox(sandbox_id, token, session, now)
-    user, _ = await identify_user(session, token, now=now)
-    return await _get_visible(session, sandbox_id, user=user)
+        return await calling_sandbox(sandbox_id, token, session, now, request, trail)
+    identity = await identify_user(session, token, now=now)
+    return await _get_visible(session, sandbox_id, user=identity.user)
 
 
 VisibleSandbox = Annotated[Sandbox, Depends(visible_sandbox)]

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastapi import APIRouter
@@ -13,17 +13,20 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from omoi_os.api.errors import answer_for, problems
+from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.db.base import Sessions
-from omoi_os.errors import BadToken, OmoiError, StaleFence
-from omoi_os.sandboxes import drafts
+from omoi_os.errors import BadToken, BeyondGap, OmoiError, SeqTaken, StaleFence
+from omoi_os.sandboxes import drafts, gaps, resent
 from omoi_os.sandboxes.callers import Callers
 from omoi_os.sandboxes.deps import CallingSandbox
 from omoi_os.sandboxes.drafts import Batch
 from omoi_os.sandboxes.events import Recorded
+from omoi_os.sandboxes.gaps import Gaps
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.posts import Answer, Received
 from omoi_os.sandboxes.quota import UNIT_BYTES, Quota
+from omoi_os.sandboxes.room import Place, Room
 from omoi_os.sandboxes.schemas import BatchReceived, EventBatch, EventIn, EventReceived
 from omoi_os.sandboxes.writer import Writer
 
@@ -36,11 +39,16 @@ class Intake:
     callers: Callers
     quota: Quota
     masker: Masker
+    sessions: Sessions
+    trail: Trail
+    gaps: Gaps
+    room: Room = field(default_factory=Room)
 
 
-def make_intake(sessions: Sessions, bus: Bus, masker: Masker) -> Intake:
+def make_intake(sessions: Sessions, bus: Bus, masker: Masker, trail: Trail) -> Intake:
     """The intake over a migrated database."""
-    return Intake(Writer(sessions, bus, masker), Callers(sessions), Quota(), masker)
+    writer, callers = Writer(sessions, bus, masker), Callers(sessions, trail)
+    return Intake(writer, callers, Quota(), masker, sessions, trail, Gaps(sessions))
 
 
 _PLACE = re.compile(r"/api/v1/sandboxes/([^/]+)/events(/batch)?")
@@ -98,19 +106,47 @@ async def _take(intake: Intake, scope: Scope, receive: Receive, *, sandbox_id: s
     headers: dict[bytes, bytes] = dict(scope["headers"])
     hashed = await intake.callers.identify(headers.get(b"authorization", b""), sandbox_id)
     intake.quota.check(sandbox_id)
-    body = await _read(receive)
-    # Charged before the body is looked at: bad ones cost the most.
-    units = 1 + len(body) // UNIT_BYTES
-    intake.quota.charge(sandbox_id, units)
-    batch = _drafts(body, headers.get(b"content-type", b""), intake.masker, alone=alone)
-    if len(batch.drafts) > units:
-        intake.quota.charge(sandbox_id, len(batch.drafts) - units)
+    with intake.room.place(sandbox_id) as place:
+        body = await _read(receive, place)
+        # Charged before the body is looked at: bad ones cost the most.
+        units = 1 + len(body) // UNIT_BYTES
+        intake.quota.charge(sandbox_id, units)
+        batch = _drafts(body, headers.get(b"content-type", b""), intake.masker, alone=alone)
+        place.take_events(len(batch.drafts))
+        if len(batch.drafts) > units:
+            intake.quota.charge(sandbox_id, len(batch.drafts) - units)
+        return _encode(await _store(intake, sandbox_id, hashed, batch, alone=alone, size=len(body)), sandbox_id)
+
+
+async def _store(intake: Intake, sandbox_id: str, hashed: str, batch: Batch, *, alone: bool, size: int) -> Answer:
+    """The answer once it is true, with what it tells about the sender written down."""
     try:
-        answer = await intake.writer.submit(sandbox_id, hashed, batch, alone=alone, size=len(body))
+        answer = await intake.writer.submit(sandbox_id, hashed, batch, alone=alone, size=size)
     except (BadToken, StaleFence):
         intake.callers.forget(hashed)
         raise
-    return _encode(answer, sandbox_id)
+    except SeqTaken as error:
+        await intake.trail.record(resent.changed_event(sandbox_id, str(error)))
+        raise
+    except BeyondGap as error:
+        await intake.gaps.note(sandbox_id, error.acked_seq)
+        raise
+    if isinstance(answer, Recorded):
+        if gaps.leaves_one(batch, answer):
+            await intake.gaps.note(sandbox_id, answer.last_seq)
+        if answer.duplicates:
+            answer = await _without_changed(intake, sandbox_id, batch, answer)
+    return answer
+
+
+async def _without_changed(intake: Intake, sandbox_id: str, batch: Batch, answer: Recorded) -> Recorded:
+    """The answer with those duplicates that are none named as rejected. Only what was sent again is looked up."""
+    async with intake.sessions() as session:
+        changed = await resent.changed(session, sandbox_id, batch)
+    if not changed:
+        return answer
+    await intake.trail.record(resent.changed_event(sandbox_id, changed[0].reason))
+    return replace(answer, duplicates=max(0, answer.duplicates - len(changed)), rejected=[*answer.rejected, *changed])
 
 
 def _drafts(body: bytes, content_type: bytes, masker: Masker, *, alone: bool) -> Batch:
@@ -119,7 +155,7 @@ def _drafts(body: bytes, content_type: bytes, masker: Masker, *, alone: bool) ->
     return Batch([drafts.read_one(body, masker)]) if alone else drafts.read_batch(body, masker)
 
 
-async def _read(receive: Receive) -> bytes:
+async def _read(receive: Receive, place: Place) -> bytes:
     parts = []
     more = True
     while more:
@@ -127,6 +163,7 @@ async def _read(receive: Receive) -> bytes:
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         parts.append(message.get("body", b""))
+        place.take_body(len(parts[-1]))
         more = message.get("more_body", False)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 

@@ -1,7 +1,6 @@
 """One post at a time: judged, recorded and answered with every change of state that it causes."""
 
 import json
-import logging
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -9,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.base import Bus
-from omoi_os.errors import Conflict
+from omoi_os.errors import BeyondGap, SeqTaken
 from omoi_os.protocol.events import Event
 from omoi_os.sandboxes import drafts, events
 from omoi_os.sandboxes.drafts import Batch, Draft
@@ -17,15 +16,13 @@ from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Sandbox, SandboxEvent
 from omoi_os.strict_json import parse
 
-log = logging.getLogger(__name__)
-
 
 async def take_one(
     session: AsyncSession, bus: Bus, sandbox: Sandbox, draft: Draft, *, now: datetime, masker: Masker
 ) -> SandboxEvent:
     """Store one event and return it as stored; a second time, return the first one's row.
 
-    `Conflict` beyond a gap, or for a number that was used for another event.
+    `BeyondGap` when a number before it is missing, `SeqTaken` for a number that was used for another event.
     """
     recorded = await events.record_events(session, bus, sandbox, [draft.event], now=now, masker=masker)
     if recorded.stored:
@@ -33,10 +30,9 @@ async def take_one(
     seq = draft.event.seq
     earlier = await _by_posted_seq(session, sandbox, seq) if recorded.duplicates else None
     if earlier is None:
-        raise beyond_gap(seq, recorded.last_seq)
-    if not _same(earlier, draft):
-        log.warning("sandbox %s used its number %s for two events", sandbox.id, seq)
-        raise Conflict(f"seq {seq} is event {earlier.event_id} already; the first one stays")
+        raise BeyondGap(seq, recorded.last_seq)
+    if not same(earlier, draft):
+        raise taken(earlier)
     return earlier
 
 
@@ -59,13 +55,16 @@ async def take_spool(
     return await take_batch(session, bus, sandbox, batch, now=now, masker=masker)
 
 
-def beyond_gap(seq: int | None, acked_seq: int) -> Conflict:
-    """What a single event beyond a gap is answered."""
-    return Conflict(f"seq {seq} is beyond a gap; send seq {acked_seq + 1} first")
+def taken(row: SandboxEvent) -> SeqTaken:
+    """What an event under a number that another one has is answered."""
+    return SeqTaken(f"seq {row.posted_seq} is event {row.event_id} already; the first one stays")
 
 
-def _same(row: SandboxEvent, draft: Draft) -> bool:
+def same(row: SandboxEvent, draft: Draft) -> bool:
+    """Whether a stored event is what this draft says. Of one that was not taken nothing is left to compare."""
     event = draft.event
+    if draft.reason is not None or row.event_type == events.REJECTED:
+        return draft.reason is not None and row.event_type == events.REJECTED
     return (
         event.event_id in (None, row.event_id)
         and event.event_type == row.event_type

@@ -1,30 +1,17 @@
 """A sandbox's events as plain lines of text, for reading and for grep."""
 
 import json
-import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from omoi_os.db.base import Sessions
+from omoi_os.printable import printable
 from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes import repository
 from omoi_os.sandboxes.models import SandboxEvent
 
 #: Events read at a time: a log of any length needs the memory of one page.
 PAGE = 500
-
-#: Whatever could move a cursor, colour a terminal, reach its clipboard or turn text around is shown, not obeyed.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-
-
-def printable(text: str) -> str:
-    """The text with every character that a terminal would act on written out; line ends and tabs stay."""
-    return _UNPRINTABLE.sub(_written_out, text)
-
-
-def _written_out(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
 async def lines(sessions: Sessions, sandbox_id: str, *, after: int, until: int) -> AsyncIterator[str]:

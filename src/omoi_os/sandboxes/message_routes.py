@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from omoi_os.api import paging
 from omoi_os.api.auth import BearerToken
 from omoi_os.api.bodies import StrictRoute
-from omoi_os.api.deps import AppBus, AppMasker, CurrentUser, DbSession, Now
+from omoi_os.api.deps import AppBus, AppMasker, AppTrail, CurrentUser, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.idempotency import OnlyOnce
 from omoi_os.db.base import Sessions
@@ -68,6 +68,7 @@ async def poll_messages(
     sandbox_id: str,
     token: BearerToken,
     request: Request,
+    trail: AppTrail,
     wait: Annotated[float, Query(ge=0, le=MAX_WAIT_SECONDS, description="How many seconds to wait for one.")] = 0,
     after: Annotated[UUID | None, Query(description="Only those behind this one, which is held already.")] = None,
 ) -> WaitingMessages:
@@ -87,7 +88,7 @@ async def poll_messages(
             )
             if not rows:
                 # Only now does it matter whether there is nothing or the caller may not know.
-                await calling_sandbox(sandbox_id, token, session, datetime.now(UTC))
+                await calling_sandbox(sandbox_id, token, session, datetime.now(UTC), request, trail)
             return rows
 
     found = await look()

@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from omoi_os.api.paging import Page
+from omoi_os.api.shapes import Shown
 from omoi_os.api.text import Text
 from omoi_os.protocol.messages import Deliver, MessageType
 from omoi_os.sandboxes.messages import Draft, MessageStatus, status_of
@@ -54,7 +55,7 @@ class MessageIn(BaseModel):
         return Draft(content=content, message_type=self.message_type, deliver=self.deliver or usual)
 
 
-class MessageQueued(BaseModel):
+class MessageQueued(Shown):
     """It is stored and will be delivered."""
 
     status: Literal["queued"] = "queued"

@@ -23,6 +23,7 @@ class Sandbox(Base):
             unique=True,
             postgresql_where=text("purpose = 'work' AND status IN ('creating', 'running', 'stopping')"),
         ),
+        Index("ix_sandboxes_created_at_id", "created_at", "id"),
         Index("ix_sandboxes_project_id_created_at_id", "project_id", "created_at", "id"),
         Index("ix_sandboxes_task_id", "task_id"),
         Index(
@@ -57,6 +58,10 @@ class Sandbox(Base):
     last_seq: Mapped[int] = mapped_column(BigInteger)
     #: The worker's own counter up to which everything is stored.
     acked_seq: Mapped[int] = mapped_column(BigInteger)
+    #: The acknowledged number beyond which something came with a gap before it, when, and when that was told.
+    gap_after: Mapped[int | None] = mapped_column(BigInteger)
+    gap_seen_at: Mapped[datetime | None]
+    gap_flagged_at: Mapped[datetime | None]
     #: How many events of each type it has.
     event_counts: Mapped[dict[str, Any]] = mapped_column(default=dict)
     #: What a worker said when it gave up: the text of its last `agent.failed`.
@@ -78,6 +83,11 @@ class Sandbox(Base):
     ended_at: Mapped[datetime | None]
     #: When its events, blobs, messages and transcript were removed for their age.
     pruned_at: Mapped[datetime | None]
+
+    @property
+    def gap_since(self) -> datetime | None:
+        """Since when a posted event is missing; None when none is."""
+        return self.gap_seen_at if self.gap_after == self.acked_seq else None
 
 
 class SandboxEvent(Base):

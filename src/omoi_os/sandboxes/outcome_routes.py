@@ -157,7 +157,7 @@ async def get_blob(sandbox: VisibleSandbox, sha256: str, session: DbSession) -> 
     "/transcript",
     summary="Download the agent's conversation",
     response_class=Response,
-    responses={200: {"description": "One JSON value a line.", "content": {"application/x-ndjson": {}}}},
+    responses=_text("application/x-ndjson", "One JSON value a line."),
 )
 async def get_transcript(sandbox: VisibleSandbox, session: DbSession) -> Response:
     """The conversation as the agent's SDK writes it, saved on every turn."""

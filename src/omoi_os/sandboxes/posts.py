@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from omoi_os.errors import OmoiError
+from omoi_os.errors import BeyondGap, OmoiError
 from omoi_os.ids import uuid7
 from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes.drafts import Batch, Draft
 from omoi_os.sandboxes.events import REJECTED, Recorded, Rejection, is_work, stub
-from omoi_os.sandboxes.intake import beyond_gap
 from omoi_os.sandboxes.log import count
 from omoi_os.sandboxes.masking import Masker
 
@@ -88,7 +87,7 @@ class Standing:
                 continue
             if seq is not None and seq != self.acked_seq + 1:
                 if post.alone:
-                    return beyond_gap(seq, self.acked_seq)
+                    return BeyondGap(seq, self.acked_seq)
                 continue
             received = self._add(draft, masker, now=now)
             if post.alone:

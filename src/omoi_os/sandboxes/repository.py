@@ -12,6 +12,7 @@ from omoi_os.accounts.models import Role, User
 from omoi_os.projects.models import Project
 from omoi_os.sandboxes.lifecycle import ALIVE, Purpose
 from omoi_os.sandboxes.models import Sandbox, SandboxEvent, WarmSandbox
+from omoi_os.tasks.models import Task
 
 
 async def get(session: AsyncSession, sandbox_id: str) -> Sandbox | None:
@@ -42,10 +43,14 @@ async def list_sandboxes(
     status: str | None = None,
     task_id: UUID | None = None,
     project_id: UUID | None = None,
+    search: str | None = None,
     limit: int,
     cursor: tuple[datetime, str] | None = None,
 ) -> Sequence[Sandbox]:
-    """Newest first, only what the user may see; the cursor is the last one's (created_at, id)."""
+    """Newest first, only what the user may see; the cursor is the last one's (created_at, id).
+
+    What is searched for is the beginning of the id, or a part of the task's title.
+    """
     query = select(Sandbox).order_by(Sandbox.created_at.desc(), Sandbox.id.desc()).limit(limit)
     conditions: list[ColumnElement[bool]] = []
     if visible_to.role != Role.ADMIN:
@@ -57,9 +62,19 @@ async def list_sandboxes(
         conditions.append(Sandbox.task_id == task_id)
     if project_id is not None:
         conditions.append(Sandbox.project_id == project_id)
+    if search is not None:
+        query = query.join(Task, Task.id == Sandbox.task_id)
+        titled = Task.title.icontains(search, autoescape=True)
+        conditions.append(Sandbox.id.startswith(search.lower(), autoescape=True) | titled)
     if cursor is not None:
         conditions.append(tuple_(Sandbox.created_at, Sandbox.id) < cursor)
     return (await session.execute(query.where(*conditions))).scalars().all()
+
+
+async def task_titles(session: AsyncSession, rows: Sequence[Sandbox]) -> dict[UUID, str]:
+    """The titles of the tasks that these sandboxes are for."""
+    query = select(Task.id, Task.title).where(Task.id.in_({row.task_id for row in rows}))
+    return {row[0]: row[1] for row in await session.execute(query)}
 
 
 async def alive(session: AsyncSession, *, provider: str, site: str) -> Sequence[Sandbox]:

@@ -2,20 +2,24 @@
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.api import paging
 from omoi_os.api.bodies import StrictRoute
 from omoi_os.api.deps import AppBus, AppSettings, CurrentUser, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.idempotency import OnlyOnce
+from omoi_os.api.text import Search
 from omoi_os.bus.base import Topic
 from omoi_os.sandboxes import repository, service
 from omoi_os.sandboxes.deps import ReadableSandbox, VisibleSandbox
 from omoi_os.sandboxes.lifecycle import ENDED, SandboxState, StopCause
+from omoi_os.sandboxes.models import Sandbox
 from omoi_os.sandboxes.schemas import HealthOut, SandboxIn, SandboxOrdered, SandboxOut, SandboxPage
 from omoi_os.tasks import repository as task_rows
 from omoi_os.tasks.lifecycle import TaskState
@@ -32,6 +36,11 @@ router = APIRouter(
 )
 
 
+async def _shown(session: AsyncSession, rows: Sequence[Sandbox]) -> list[SandboxOut]:
+    titles = await repository.task_titles(session, rows)
+    return [SandboxOut.of(row, task_title=titles[row.task_id]) for row in rows]
+
+
 @router.get("/health", summary="Whether this part answers")
 async def sandboxes_health(_user: CurrentUser) -> HealthOut:
     """Answers when the database does."""
@@ -45,6 +54,7 @@ async def list_sandboxes(
     status: Annotated[SandboxState | None, Query()] = None,
     task_id: Annotated[UUID | None, Query()] = None,
     project_id: Annotated[UUID | None, Query()] = None,
+    q: Annotated[Search | None, Query(description="The beginning of an id, or a part of the task's title.")] = None,
     limit: paging.Limit = 50,
     cursor: paging.Cursor = None,
 ) -> SandboxPage:
@@ -56,11 +66,12 @@ async def list_sandboxes(
         status=status,
         task_id=task_id,
         project_id=project_id,
+        search=q,
         limit=limit + 1,
         cursor=(after[0], after[1]) if after else None,
     )
     found, next_cursor = paging.cut(rows, limit, lambda row: paging.encode("sandboxes", row.created_at, row.id))
-    return SandboxPage(items=[SandboxOut.model_validate(row) for row in found], next_cursor=next_cursor)
+    return SandboxPage(items=await _shown(session, found), next_cursor=next_cursor)
 
 
 @router.post("", status_code=201, summary="Order a sandbox for one prompt", responses=problems(404, 413))
@@ -98,9 +109,9 @@ async def order_sandbox(
 
 
 @router.get("/{sandbox_id}", summary="Show a sandbox", responses=problems(404))
-async def get_sandbox(sandbox: VisibleSandbox) -> SandboxOut:
+async def get_sandbox(sandbox: VisibleSandbox, session: DbSession) -> SandboxOut:
     """One sandbox."""
-    return SandboxOut.model_validate(sandbox)
+    return (await _shown(session, [sandbox]))[0]
 
 
 @router.delete(
@@ -118,7 +129,7 @@ async def stop_sandbox(
     )
     if stopped.status in ENDED:
         response.status_code = 200
-    return SandboxOut.model_validate(stopped)
+    return (await _shown(session, [stopped]))[0]
 
 
 @router.get("/{sandbox_id}/task", summary="Show a sandbox's task", responses=problems(404, 409))

@@ -17,11 +17,13 @@ from pydantic import (
 )
 
 from omoi_os.api.paging import Page
+from omoi_os.api.shapes import Shown
 from omoi_os.api.text import Line, Text
 from omoi_os.projects.schemas import Usd
 from omoi_os.protocol.events import Event, EventSource
 from omoi_os.sandboxes import catalogue
 from omoi_os.sandboxes.lifecycle import Purpose, SandboxState
+from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tickets.schemas import TicketIn, TicketType
 
@@ -88,7 +90,7 @@ class EventBatch(BaseModel):
     events: list[SkipValidation[EventIn]] = Field(max_length=MAX_BATCH_EVENTS)
 
 
-class EventReceived(BaseModel):
+class EventReceived(Shown):
     """One event is stored."""
 
     status: Literal["received"] = "received"
@@ -160,14 +162,13 @@ class Trajectory(EventPage):
 class SandboxOut(BaseModel):
     """A sandbox: one attempt at a task, or one place to verify it."""
 
-    model_config = ConfigDict(from_attributes=True)
-
     id: str = Field(examples=["omoios-1f0d2b6c-a3b4c5"])
     project_id: UUID
     provider: str
     provider_ref: str | None
     purpose: Purpose
     task_id: UUID
+    task_title: str
     attempt: int
     fence: int
     status: SandboxState
@@ -175,6 +176,9 @@ class SandboxOut(BaseModel):
     last_work_at: AwareDatetime | None
     last_seq: int
     event_counts: dict[str, int] = Field(description="How many events of each type it has.")
+    gap_since: AwareDatetime | None = Field(
+        description="Since when one of the worker's events is missing; nothing beyond it is stored until it comes."
+    )
     end_reason: str | None
     memory_bytes: int | None = Field(description="What it used when its provider was last asked.")
     cpu_seconds: float | None
@@ -185,6 +189,12 @@ class SandboxOut(BaseModel):
     created_at: AwareDatetime
     ended_at: AwareDatetime | None
     pruned_at: AwareDatetime | None = Field(description="When its events were removed for their age.")
+
+    @classmethod
+    def of(cls, sandbox: Sandbox, *, task_title: str) -> "SandboxOut":
+        """The row with what it is for."""
+        shown = {name: getattr(sandbox, name) for name in cls.model_fields if name != "task_title"}
+        return cls.model_validate(shown | {"task_title": task_title})
 
 
 class SandboxIn(BaseModel):
@@ -233,7 +243,7 @@ class SandboxPage(Page):
     items: list[SandboxOut]
 
 
-class HealthOut(BaseModel):
+class HealthOut(Shown):
     """This part of the API answers."""
 
     status: Literal["ok"] = "ok"

@@ -21,7 +21,7 @@ router = APIRouter(
 )
 
 _BYTES = {"requestBody": {"required": True, "content": {"application/octet-stream": {}}}}
-_LINES = {"requestBody": {"required": True, "content": {"application/x-ndjson": {}}}}
+_LINES = {"requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}}
 
 
 async def _body(request: Request, session: AsyncSession) -> bytes:
@@ -64,7 +64,12 @@ async def put_transcript(
     "/session",
     summary="Fetch the conversation to go on with",
     response_class=Response,
-    responses={200: {"description": "One JSON value a line.", "content": {"application/x-ndjson": {}}}},
+    responses={
+        200: {
+            "description": "One JSON value a line.",
+            "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
+        }
+    },
 )
 async def get_session(sandbox: CallingSandbox, session: DbSession) -> Response:
     """The conversation of this sandbox's task so far, for its worker; `X-Session-Id` names it."""

@@ -3,15 +3,17 @@
 import asyncio
 import contextlib
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from uuid import UUID
 
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.db.base import Sessions
-from omoi_os.errors import NotReady
+from omoi_os.errors import NotReady, TooMany
 from omoi_os.stream import reader
 from omoi_os.stream.access import recheck
 from omoi_os.stream.index import Index
@@ -39,9 +41,11 @@ MAX_READS = 4
 class Hub:
     """Reads while someone listens. It never waits for a client: one who is too slow is dropped and can resume."""
 
-    def __init__(self, sessions: Sessions, bus: Bus) -> None:
+    def __init__(self, sessions: Sessions, bus: Bus, *, each: int = 64) -> None:
         self._sessions = sessions
         self._bus = bus
+        self._each = each
+        self._held: Counter[UUID] = Counter()
         self._index = Index()
         self._listeners: dict[Listener, None] = {}
         self._watchers: dict[str, set[asyncio.Event]] = {}
@@ -55,13 +59,23 @@ class Hub:
 
     @asynccontextmanager
     async def joined(self, listener: Listener) -> AsyncIterator[None]:
-        """With the listener among those who are told; its subscriptions are added meanwhile."""
+        """With the listener among those who are told; its subscriptions are added meanwhile.
+
+        `TooMany` for a person who holds enough connections here already.
+        """
+        user_id = listener.viewer.user_id
+        if self._held[user_id] >= self._each:
+            raise TooMany(f"at most {self._each} connections to the stream for one user; close one first")
+        self._held[user_id] += 1
         self._listeners[listener] = None
         try:
             await self._ensure_reading()
             yield
         finally:
             self._leave(listener)
+            self._held[user_id] -= 1
+            if not self._held[user_id]:
+                del self._held[user_id]
 
     @asynccontextmanager
     async def watching(self, sandbox_id: str) -> AsyncIterator[asyncio.Event]:

@@ -37,7 +37,8 @@ class Socket(Protocol):
 class Viewer:
     """The person behind a socket, and what they may see. Shared with whoever checks that it is still true."""
 
-    key_id: UUID
+    #: Of the API key or the browser session that they are known by.
+    credential_id: UUID
     user_id: UUID
     #: Whose projects alone they see; None for everyone's.
     owner: UUID | None

@@ -21,6 +21,8 @@ class Task(Base):
     __table_args__ = (
         Index("ix_tasks_queue", text("priority_rank DESC"), "id", postgresql_where=text("status = 'pending'")),
         Index("ix_tasks_active", "project_id", postgresql_where=text("status IN ('assigned', 'running', 'verifying')")),
+        Index("ix_tasks_open", "status", postgresql_where=text("status NOT IN ('completed', 'failed', 'cancelled')")),
+        Index("ix_tasks_completed_at", "completed_at"),
         Index("ix_tasks_project_id_id", "project_id", "id"),
         Index("ix_tasks_ticket_id_id", "ticket_id", "id"),
         UniqueConstraint("project_id", "branch_name"),

@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from omoi_os.api.paging import Page
+from omoi_os.api.shapes import Shown
 from omoi_os.api.text import Line, Text
 from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.tasks.lifecycle import TaskState
@@ -20,7 +21,7 @@ class CheckOut(BaseModel):
     output: str
 
 
-class TaskResult(BaseModel):
+class TaskResult(Shown):
     """What came of a task."""
 
     model_config = ConfigDict(extra="allow")
@@ -57,7 +58,7 @@ class RetryIn(BaseModel):
     message: Text | None = Field(None, max_length=20_000, description="A word to the agent for its next attempt.")
 
 
-class TaskOut(BaseModel):
+class TaskOut(Shown):
     """A task."""
 
     model_config = ConfigDict(from_attributes=True)

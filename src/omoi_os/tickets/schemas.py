@@ -5,11 +5,13 @@ from enum import StrEnum
 from typing import Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, computed_field, model_validator
 
 from omoi_os.api.paging import Page
+from omoi_os.api.shapes import Shown
 from omoi_os.api.text import Command, Line, Text
 from omoi_os.projects.schemas import RepositoryName, Usd
+from omoi_os.tasks.lifecycle import ACTIVE
 from omoi_os.tasks.schemas import TaskOut
 from omoi_os.tickets.models import Ticket, TicketStatus
 
@@ -87,7 +89,7 @@ class TicketPatch(BaseModel):
     status: Literal["cancelled"] | None = Field(None, description="Cancels every open task of the ticket.")
 
 
-class TicketOut(BaseModel):
+class TicketOut(Shown):
     """A ticket with its tasks."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -108,6 +110,24 @@ class TicketOut(BaseModel):
     created_by: UUID
     created_at: AwareDatetime
     updated_at: AwareDatetime
+
+    @computed_field(description="What its tasks have spent.")  # type: ignore[prop-decorator]
+    @property
+    def cost_usd(self) -> float:
+        """Over all of its tasks."""
+        return sum(task.cost_usd for task in self.tasks)
+
+    @computed_field(description="What its tasks have used.")  # type: ignore[prop-decorator]
+    @property
+    def tokens(self) -> int:
+        """Over all of its tasks."""
+        return sum(task.tokens for task in self.tasks)
+
+    @computed_field(description="The sandboxes in which agents are at work on it now.")  # type: ignore[prop-decorator]
+    @property
+    def sandboxes_at_work(self) -> list[str]:
+        """Of its tasks that take up room."""
+        return [task.sandbox_id for task in self.tasks if task.status in ACTIVE and task.sandbox_id is not None]
 
     @classmethod
     def of(cls, ticket: Ticket, *, tasks: Sequence[TaskOut], depends_on: Sequence[UUID]) -> "TicketOut":

@@ -628,6 +628,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/monitoring/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show what goes on
+         * @description The queue, sandboxes, throughput and cost of the last days, providers, versions and processes.
+         *
+         *     Tasks and sandboxes count if you may see them. Asking costs the same however long the history is.
+         */
+        get: operations["get_overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/users": {
         parameters: {
             query?: never;
@@ -678,6 +700,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/auth/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show who you are
+         * @description The user that your key or your browser's session belongs to.
+         */
+        get: operations["get_me"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign a browser in with an API key
+         * @description Exchange the API key in `Authorization` for a session cookie, which ends no later than the key does.
+         */
+        post: operations["create_session"];
+        /**
+         * Sign this browser out
+         * @description End the session of the cookie that came with the request; its streams are closed within seconds.
+         */
+        delete: operations["delete_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what should not have happened
+         * @description What sandboxes tried that is not theirs to do, newest first; the same within an hour is one entry.
+         */
+        get: operations["list_audit_entries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -709,6 +795,12 @@ export interface components {
             unknown: string[];
         };
         /**
+         * ActorKind
+         * @description Who may be named as its cause.
+         * @enum {string}
+         */
+        ActorKind: "sandbox";
+        /**
          * Alive
          * @description The process lives.
          */
@@ -718,7 +810,7 @@ export interface components {
              * @default ok
              * @constant
              */
-            status?: "ok";
+            status: "ok";
         };
         /**
          * ApiKeyIn
@@ -778,9 +870,67 @@ export interface components {
              * Next Cursor
              * @description Asks for the next page; null on the last one.
              */
-            next_cursor?: string | null;
+            next_cursor: string | null;
             /** Items */
             items: components["schemas"]["ApiKeyOut"][];
+        };
+        /**
+         * AuditEntryOut
+         * @description One kind of thing that one actor did within one hour.
+         */
+        AuditEntryOut: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * At
+             * Format: date-time
+             * @description When it was first seen in this hour.
+             */
+            at: string;
+            /**
+             * Last At
+             * Format: date-time
+             * @description When it was last seen, as far as is written down yet.
+             */
+            last_at: string;
+            kind: components["schemas"]["AuditKind"];
+            actor_kind: components["schemas"]["ActorKind"];
+            /** Actor Id */
+            actor_id: string;
+            /**
+             * Subject
+             * @description What it was done to, the first time.
+             */
+            subject: string;
+            /** Detail */
+            detail: string;
+            /**
+             * Count
+             * @description How often it was seen in this hour, as far as is written down yet.
+             */
+            count: number;
+        };
+        /**
+         * AuditKind
+         * @description What happened.
+         * @enum {string}
+         */
+        AuditKind: "foreign_sandbox" | "changed_event" | "event_gap";
+        /**
+         * AuditPage
+         * @description Entries, newest first.
+         */
+        AuditPage: {
+            /**
+             * Next Cursor
+             * @description Asks for the next page; null on the last one.
+             */
+            next_cursor: string | null;
+            /** Items */
+            items: components["schemas"]["AuditEntryOut"][];
         };
         /**
          * BatchReceived
@@ -820,6 +970,34 @@ export interface components {
             exit_code: number | null;
             /** Output */
             output: string;
+        };
+        /**
+         * DayOut
+         * @description One day in UTC.
+         */
+        DayOut: {
+            /**
+             * Date
+             * Format: date
+             */
+            date: string;
+            /**
+             * Completed
+             * @description Tasks that were verified on this day.
+             */
+            completed: number;
+            /**
+             * Failed
+             * @description Tasks that failed on this day.
+             */
+            failed: number;
+            /**
+             * Cost Usd
+             * @description What the sandboxes that were begun on this day have spent.
+             */
+            cost_usd: number;
+            /** Tokens */
+            tokens: number;
         };
         /**
          * Deliver
@@ -946,9 +1124,9 @@ export interface components {
              * Next Cursor
              * @description Asks for the next page; null on the last one.
              */
-            next_cursor?: string | null;
+            next_cursor: string | null;
             /** Items */
-            items: components["schemas"]["EventOut"][];
+            items: components["schemas"]["SandboxEvent"][];
             /**
              * Total Count
              * @description How many there are in all that match the filter.
@@ -967,7 +1145,7 @@ export interface components {
              * @default received
              * @constant
              */
-            status?: "received";
+            status: "received";
             /** Sandbox Id */
             sandbox_id: string;
             /** Event Type */
@@ -1001,7 +1179,7 @@ export interface components {
              * @default ok
              * @constant
              */
-            status?: "ok";
+            status: "ok";
         };
         /**
          * HeartbeatSummary
@@ -1014,6 +1192,28 @@ export interface components {
             first: string | null;
             /** Last */
             last: string | null;
+        };
+        /**
+         * MeOut
+         * @description Who calls.
+         */
+        MeOut: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Email */
+            email: string;
+            /** Name */
+            name: string;
+            role: components["schemas"]["Role"];
+            /**
+             * Via
+             * @description By an API key, or by a signed-in browser's session.
+             * @enum {string}
+             */
+            via: "key" | "session";
         };
         /**
          * MessageIn
@@ -1082,7 +1282,7 @@ export interface components {
              * Next Cursor
              * @description Asks for the next page; null on the last one.
              */
-            next_cursor?: string | null;
+            next_cursor: string | null;
             /** Items */
             items: components["schemas"]["MessageOut"][];
             /** Sandbox Id */
@@ -1098,7 +1298,7 @@ export interface components {
              * @default queued
              * @constant
              */
-            status?: "queued";
+            status: "queued";
             /**
              * Message Id
              * Format: uuid
@@ -1156,11 +1356,47 @@ export interface components {
             key: string;
         };
         /**
+         * OverviewOut
+         * @description What goes on, of what you may see.
+         */
+        OverviewOut: {
+            /**
+             * Generated At
+             * Format: date-time
+             */
+            generated_at: string;
+            queue: components["schemas"]["QueueOut"];
+            sandboxes: components["schemas"]["SandboxesOut"];
+            /**
+             * Days
+             * @description The last days, oldest first; today is the last one.
+             */
+            days: components["schemas"]["DayOut"][];
+            /** Providers */
+            providers: components["schemas"]["ProviderOut"][];
+            versions: components["schemas"]["VersionsOut"];
+            /** Processes */
+            processes: components["schemas"]["ProcessOut"][];
+        };
+        /**
          * Priority
          * @description What runs first.
          * @enum {string}
          */
         Priority: "LOW" | "MEDIUM" | "HIGH" | "CRITICAL";
+        /**
+         * ProcessOut
+         * @description A part of the platform that is at work, wherever it runs.
+         */
+        ProcessOut: {
+            /** Name */
+            name: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+        };
         /**
          * ProjectIn
          * @description A project to make.
@@ -1256,7 +1492,7 @@ export interface components {
              * Next Cursor
              * @description Asks for the next page; null on the last one.
              */
-            next_cursor?: string | null;
+            next_cursor: string | null;
             /** Items */
             items: components["schemas"]["ProjectOut"][];
         };
@@ -1316,11 +1552,57 @@ export interface components {
             provider?: ("local" | "docker" | "daytona") | null;
         };
         /**
+         * ProviderOut
+         * @description What makes sandboxes.
+         */
+        ProviderOut: {
+            /** Name */
+            name: string;
+            /**
+             * Default
+             * @description Whether projects that choose none use it.
+             */
+            default: boolean;
+            /**
+             * Available
+             * @description Whether it can make sandboxes, as the API's own machine sees it.
+             */
+            available: boolean;
+            /**
+             * Reason
+             * @description Why it is not available; told to administrators.
+             */
+            reason: string | null;
+            /**
+             * Alive
+             * @description Its living sandboxes that you may see.
+             */
+            alive: number;
+        };
+        /**
          * Purpose
          * @description What a sandbox is for.
          * @enum {string}
          */
         Purpose: "work" | "verify";
+        /**
+         * QueueOut
+         * @description What is to be done and being done.
+         */
+        QueueOut: {
+            /**
+             * By Status
+             * @description Open tasks by state; every open state is named.
+             */
+            by_status: {
+                [key: string]: number;
+            };
+            /**
+             * Oldest Pending Seconds
+             * @description How long the oldest pending task waits; null if none.
+             */
+            oldest_pending_seconds: number | null;
+        };
         /**
          * Ready
          * @description The process can serve.
@@ -1331,7 +1613,7 @@ export interface components {
              * @default ready
              * @constant
              */
-            status?: "ready";
+            status: "ready";
             /**
              * Model
              * @description The model that agents use; `scripted` when a script plays its part.
@@ -1439,6 +1721,8 @@ export interface components {
              * Format: uuid
              */
             task_id: string;
+            /** Task Title */
+            task_title: string;
             /** Attempt */
             attempt: number;
             /** Fence */
@@ -1457,6 +1741,11 @@ export interface components {
             event_counts: {
                 [key: string]: number;
             };
+            /**
+             * Gap Since
+             * @description Since when one of the worker's events is missing; nothing beyond it is stored until it comes.
+             */
+            gap_since: string | null;
             /** End Reason */
             end_reason: string | null;
             /**
@@ -1496,7 +1785,7 @@ export interface components {
              * Next Cursor
              * @description Asks for the next page; null on the last one.
              */
-            next_cursor?: string | null;
+            next_cursor: string | null;
             /** Items */
             items: components["schemas"]["SandboxOut"][];
         };
@@ -1506,6 +1795,21 @@ export interface components {
          * @enum {string}
          */
         SandboxState: "creating" | "running" | "stopping" | "stopped" | "failed" | "lost";
+        /**
+         * SandboxesOut
+         * @description Sandboxes by state.
+         */
+        SandboxesOut: {
+            /**
+             * By Status
+             * @description Those alive, and of those begun in the last `days` days the ended ones; every state is named.
+             */
+            by_status: {
+                [key: string]: number;
+            };
+            /** Days */
+            days: number;
+        };
         /**
          * TaskIn
          * @description A task to add to a ticket.
@@ -1580,7 +1884,7 @@ export interface components {
              * Depends On
              * @default []
              */
-            depends_on?: string[];
+            depends_on: string[];
             /** Branch Name */
             branch_name: string | null;
             result: components["schemas"]["TaskResult"] | null;
@@ -1609,7 +1913,7 @@ export interface components {
              * Next Cursor
              * @description Asks for the next page; null on the last one.
              */
-            next_cursor?: string | null;
+            next_cursor: string | null;
             /** Items */
             items: components["schemas"]["TaskOut"][];
         };
@@ -1619,19 +1923,19 @@ export interface components {
          */
         TaskResult: {
             /** Final Output */
-            final_output?: string | null;
+            final_output: string | null;
             /** Commit Sha */
-            commit_sha?: string | null;
+            commit_sha: string | null;
             /**
              * Verified
              * @default false
              */
-            verified?: boolean;
+            verified: boolean;
             /**
              * Checks
              * @default []
              */
-            checks?: components["schemas"]["CheckOut"][];
+            checks: components["schemas"]["CheckOut"][];
         } & {
             [key: string]: unknown;
         };
@@ -1724,18 +2028,18 @@ export interface components {
              * Depends On
              * @default []
              */
-            depends_on?: string[];
+            depends_on: string[];
             /** Acceptance */
             acceptance: string[];
             /** Budget Usd */
             budget_usd: number | null;
             /** Spec Id */
-            spec_id?: string | null;
+            spec_id: string | null;
             /**
              * Tasks
              * @default []
              */
-            tasks?: components["schemas"]["TaskOut"][];
+            tasks: components["schemas"]["TaskOut"][];
             /**
              * Created By
              * Format: uuid
@@ -1751,6 +2055,21 @@ export interface components {
              * Format: date-time
              */
             updated_at: string;
+            /**
+             * Cost Usd
+             * @description What its tasks have spent.
+             */
+            readonly cost_usd: number;
+            /**
+             * Tokens
+             * @description What its tasks have used.
+             */
+            readonly tokens: number;
+            /**
+             * Sandboxes At Work
+             * @description The sandboxes in which agents are at work on it now.
+             */
+            readonly sandboxes_at_work: string[];
         };
         /**
          * TicketPage
@@ -1761,7 +2080,7 @@ export interface components {
              * Next Cursor
              * @description Asks for the next page; null on the last one.
              */
-            next_cursor?: string | null;
+            next_cursor: string | null;
             /** Items */
             items: components["schemas"]["TicketOut"][];
         };
@@ -1809,9 +2128,9 @@ export interface components {
              * Next Cursor
              * @description Asks for the next page; null on the last one.
              */
-            next_cursor?: string | null;
+            next_cursor: string | null;
             /** Items */
-            items: components["schemas"]["EventOut"][];
+            items: components["schemas"]["SandboxEvent"][];
             /**
              * Total Count
              * @description How many there are in all that match the filter.
@@ -1881,9 +2200,28 @@ export interface components {
              * Next Cursor
              * @description Asks for the next page; null on the last one.
              */
-            next_cursor?: string | null;
+            next_cursor: string | null;
             /** Items */
             items: components["schemas"]["UserOut"][];
+        };
+        /**
+         * VersionsOut
+         * @description What this platform is made of.
+         */
+        VersionsOut: {
+            /** Omoi */
+            omoi: string;
+            /** Postgres */
+            postgres: string;
+            /** Agent Sdk */
+            agent_sdk: string | null;
+            /** Agent Cli */
+            agent_cli: string | null;
+            /**
+             * Model
+             * @description The model that agents use; `scripted` when a script plays its part.
+             */
+            model: string;
         };
         /**
          * WaitingMessage
@@ -1978,6 +2316,1617 @@ export interface components {
              */
             errors?: components["schemas"]["FieldError"][] | null;
         };
+        /**
+         * AssistantMessagePayload
+         * @description A reply of the model begins.
+         */
+        AssistantMessagePayload: {
+            error?: string | null;
+            message_id?: string | null;
+            model?: string | null;
+            parent_tool_use_id?: string;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * CompletedPayload
+         * @description The agent says that it is done. The platform decides whether that is so.
+         */
+        CompletedPayload: {
+            branch_name?: string | null;
+            commit_sha?: string | null;
+            cost_usd?: number;
+            files_changed?: string[];
+            final_output?: string;
+            iterations?: number;
+            parent_tool_use_id?: string;
+            session_diff?: string;
+            session_id?: string | null;
+            stop_reason?: string | null;
+            success?: boolean;
+            tokens?: number;
+            turn?: number;
+            turns?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * FailedPayload
+         * @description The attempt is over without a result.
+         */
+        FailedPayload: {
+            cost_usd?: number;
+            error?: string;
+            /** @enum {unknown} */
+            error_type?: "model" | "network" | "oom" | "sigkill" | "tool" | "unknown";
+            hint?: string;
+            parent_tool_use_id?: string;
+            partial_output?: string;
+            session_diff?: string;
+            session_id?: string | null;
+            stop_reason?: string;
+            tokens?: number;
+            turn?: number;
+            turns?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * FileEditedPayload
+         * @description A file was changed, by an editing tool or by a command.
+         */
+        FileEditedPayload: {
+            binary?: boolean;
+            /** @enum {unknown} */
+            change_type?: "created" | "deleted" | "modified" | "renamed";
+            diff_blob?: string | null;
+            diff_preview?: string;
+            diff_size?: number;
+            file_path?: string;
+            full_diff?: string | null;
+            lines_added?: number;
+            lines_removed?: number;
+            old_path?: string | null;
+            parent_tool_use_id?: string;
+            size?: number;
+            too_large?: boolean;
+            tool?: string;
+            tool_use_id?: string | null;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * HeartbeatPayload
+         * @description The worker lives, and this is what its agent does.
+         */
+        HeartbeatPayload: {
+            busy?: boolean;
+            children?: number;
+            current_tool?: string | null;
+            current_tool_since?: string | null;
+            parent_tool_use_id?: string;
+            rss_mb?: number | null;
+            spooled?: number;
+            status?: string;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * InterruptedPayload
+         * @description The agent's turn was stopped.
+         */
+        InterruptedPayload: {
+            message_id?: string | null;
+            parent_tool_use_id?: string;
+            reason?: string;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * IterationPayload
+         * @description One round of a run that goes on until its checks pass.
+         */
+        IterationPayload: {
+            checks?: unknown[];
+            cost_usd?: number;
+            error?: string;
+            iteration?: number;
+            max_iterations?: number;
+            notes?: string | null;
+            parent_tool_use_id?: string;
+            passed?: boolean;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * MessageInjectedPayload
+         * @description A message was handed to the agent: the receipt of its delivery.
+         */
+        MessageInjectedPayload: {
+            content?: string;
+            message_id?: string;
+            message_type?: string;
+            parent_tool_use_id?: string;
+            sender?: string;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * RateLimitedPayload
+         * @description The model's host asks for patience.
+         */
+        RateLimitedPayload: {
+            attempt?: number;
+            max_retries?: number;
+            parent_tool_use_id?: string;
+            retry_delay_ms?: number;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * SaidPayload
+         * @description A text of the model: what it says, or what it thinks.
+         */
+        SaidPayload: {
+            parent_tool_use_id?: string;
+            text?: string;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * ShutdownPayload
+         * @description The worker was told to go.
+         */
+        ShutdownPayload: {
+            parent_tool_use_id?: string;
+            reason?: string;
+            session_diff?: string;
+            session_id?: string | null;
+            turn?: number;
+            wip_commit?: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * SkillInvokedPayload
+         * @description A skill is used.
+         */
+        SkillInvokedPayload: {
+            args?: unknown;
+            parent_tool_use_id?: string;
+            skill?: string | null;
+            tool_use_id?: string;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * SpecPhasePayload
+         * @description A phase of a spec.
+         */
+        SpecPhasePayload: {
+            attempt?: number;
+            error?: string;
+            parent_tool_use_id?: string;
+            phase?: string;
+            spec_id?: string;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * StartedPayload
+         * @description The worker is there.
+         */
+        StartedPayload: {
+            attempt?: number;
+            branch_name?: string | null;
+            mode?: string;
+            model?: string | null;
+            parent_tool_use_id?: string;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * SubagentCompletedPayload
+         * @description A sub-agent has answered.
+         */
+        SubagentCompletedPayload: {
+            duration_ms?: number;
+            is_error?: boolean;
+            output?: string;
+            parent_tool_use_id?: string;
+            tool_use_id?: string;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * SubagentInvokedPayload
+         * @description A sub-agent is given work.
+         */
+        SubagentInvokedPayload: {
+            description?: string | null;
+            parent_tool_use_id?: string;
+            prompt?: string | null;
+            subagent_type?: string | null;
+            tool_use_id?: string;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * SystemMessagePayload
+         * @description What the agent's CLI says about itself.
+         */
+        SystemMessagePayload: {
+            parent_tool_use_id?: string;
+            resumed_session_id?: string;
+            session_id?: string;
+            subtype?: string;
+            tools?: unknown[];
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * ToolCompletedPayload
+         * @description A tool has answered.
+         */
+        ToolCompletedPayload: {
+            duration_ms?: number;
+            is_error?: boolean;
+            output?: string;
+            parent_tool_use_id?: string;
+            tool?: string;
+            tool_use_id?: string;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * ToolUsePayload
+         * @description A tool is called.
+         */
+        ToolUsePayload: {
+            input?: unknown;
+            parent_tool_use_id?: string;
+            tool?: string;
+            tool_use_id?: string;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * TroublePayload
+         * @description Something went wrong; the run may go on.
+         */
+        TroublePayload: {
+            error?: string;
+            /** @enum {unknown} */
+            error_type?: "model" | "network" | "oom" | "sigkill" | "tool" | "unknown";
+            hint?: string;
+            parent_tool_use_id?: string;
+            partial_output?: string;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * UserToolResultPayload
+         * @description What the model is told of a tool's answer, in short.
+         */
+        UserToolResultPayload: {
+            content?: string;
+            is_error?: boolean;
+            parent_tool_use_id?: string;
+            size?: number;
+            tool?: string;
+            tool_use_id?: string;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * WaitingPayload
+         * @description The agent is done and waits for follow-up messages.
+         */
+        WaitingPayload: {
+            commit_sha?: string | null;
+            linger_seconds?: number;
+            parent_tool_use_id?: string;
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * AgentStartedEvent
+         * @description One stored event.
+         */
+        AgentStartedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.started";
+            event_data: components["schemas"]["StartedPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentSystemMessageEvent
+         * @description One stored event.
+         */
+        AgentSystemMessageEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.system_message";
+            event_data: components["schemas"]["SystemMessagePayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentAssistantMessageEvent
+         * @description One stored event.
+         */
+        AgentAssistantMessageEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.assistant_message";
+            event_data: components["schemas"]["AssistantMessagePayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentThinkingEvent
+         * @description One stored event.
+         */
+        AgentThinkingEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.thinking";
+            event_data: components["schemas"]["SaidPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentMessageEvent
+         * @description One stored event.
+         */
+        AgentMessageEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.message";
+            event_data: components["schemas"]["SaidPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentToolUseEvent
+         * @description One stored event.
+         */
+        AgentToolUseEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.tool_use";
+            event_data: components["schemas"]["ToolUsePayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentToolCompletedEvent
+         * @description One stored event.
+         */
+        AgentToolCompletedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.tool_completed";
+            event_data: components["schemas"]["ToolCompletedPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentUserToolResultEvent
+         * @description One stored event.
+         */
+        AgentUserToolResultEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.user_tool_result";
+            event_data: components["schemas"]["UserToolResultPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentFileEditedEvent
+         * @description One stored event.
+         */
+        AgentFileEditedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.file_edited";
+            event_data: components["schemas"]["FileEditedPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentSubagentInvokedEvent
+         * @description One stored event.
+         */
+        AgentSubagentInvokedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.subagent_invoked";
+            event_data: components["schemas"]["SubagentInvokedPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentSubagentCompletedEvent
+         * @description One stored event.
+         */
+        AgentSubagentCompletedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.subagent_completed";
+            event_data: components["schemas"]["SubagentCompletedPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentSkillInvokedEvent
+         * @description One stored event.
+         */
+        AgentSkillInvokedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.skill_invoked";
+            event_data: components["schemas"]["SkillInvokedPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentMessageInjectedEvent
+         * @description One stored event.
+         */
+        AgentMessageInjectedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.message_injected";
+            event_data: components["schemas"]["MessageInjectedPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentWaitingEvent
+         * @description One stored event.
+         */
+        AgentWaitingEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.waiting";
+            event_data: components["schemas"]["WaitingPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentInterruptedEvent
+         * @description One stored event.
+         */
+        AgentInterruptedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.interrupted";
+            event_data: components["schemas"]["InterruptedPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentHeartbeatEvent
+         * @description One stored event.
+         */
+        AgentHeartbeatEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.heartbeat";
+            event_data: components["schemas"]["HeartbeatPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentRateLimitedEvent
+         * @description One stored event.
+         */
+        AgentRateLimitedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.rate_limited";
+            event_data: components["schemas"]["RateLimitedPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentStreamErrorEvent
+         * @description One stored event.
+         */
+        AgentStreamErrorEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.stream_error";
+            event_data: components["schemas"]["TroublePayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentErrorEvent
+         * @description One stored event.
+         */
+        AgentErrorEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.error";
+            event_data: components["schemas"]["TroublePayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentCompletedEvent
+         * @description One stored event.
+         */
+        AgentCompletedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.completed";
+            event_data: components["schemas"]["CompletedPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentFailedEvent
+         * @description One stored event.
+         */
+        AgentFailedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.failed";
+            event_data: components["schemas"]["FailedPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentShutdownEvent
+         * @description One stored event.
+         */
+        AgentShutdownEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "agent.shutdown";
+            event_data: components["schemas"]["ShutdownPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * IterationStartedEvent
+         * @description One stored event.
+         */
+        IterationStartedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "iteration.started";
+            event_data: components["schemas"]["IterationPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * IterationCompletedEvent
+         * @description One stored event.
+         */
+        IterationCompletedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "iteration.completed";
+            event_data: components["schemas"]["IterationPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * IterationFailedEvent
+         * @description One stored event.
+         */
+        IterationFailedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "iteration.failed";
+            event_data: components["schemas"]["IterationPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * IterationValidationEvent
+         * @description One stored event.
+         */
+        IterationValidationEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "iteration.validation";
+            event_data: components["schemas"]["IterationPayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * SpecPhaseStartedEvent
+         * @description One stored event.
+         */
+        SpecPhaseStartedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "spec.phase_started";
+            event_data: components["schemas"]["SpecPhasePayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * SpecPhaseCompletedEvent
+         * @description One stored event.
+         */
+        SpecPhaseCompletedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "spec.phase_completed";
+            event_data: components["schemas"]["SpecPhasePayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * SpecPhaseRetryEvent
+         * @description One stored event.
+         */
+        SpecPhaseRetryEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "spec.phase_retry";
+            event_data: components["schemas"]["SpecPhasePayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * SpecPhaseFailedEvent
+         * @description One stored event.
+         */
+        SpecPhaseFailedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "spec.phase_failed";
+            event_data: components["schemas"]["SpecPhasePayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * SpecExecutionCompletedEvent
+         * @description One stored event.
+         */
+        SpecExecutionCompletedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "spec.execution_completed";
+            event_data: components["schemas"]["SpecPhasePayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * SpecExecutionFailedEvent
+         * @description One stored event.
+         */
+        SpecExecutionFailedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "spec.execution_failed";
+            event_data: components["schemas"]["SpecPhasePayload"];
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * SandboxCreatedEvent
+         * @description One stored event.
+         */
+        SandboxCreatedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "sandbox.created";
+            /** Event Data */
+            event_data: {
+                [key: string]: unknown;
+            };
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * SandboxStartedEvent
+         * @description One stored event.
+         */
+        SandboxStartedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "sandbox.started";
+            /** Event Data */
+            event_data: {
+                [key: string]: unknown;
+            };
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * SandboxTerminatedEvent
+         * @description One stored event.
+         */
+        SandboxTerminatedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "sandbox.terminated";
+            /** Event Data */
+            event_data: {
+                [key: string]: unknown;
+            };
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * SandboxLostEvent
+         * @description One stored event.
+         */
+        SandboxLostEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "sandbox.lost";
+            /** Event Data */
+            event_data: {
+                [key: string]: unknown;
+            };
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * TaskVerifiedEvent
+         * @description One stored event.
+         */
+        TaskVerifiedEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            event_type: "task.verified";
+            /** Event Data */
+            event_data: {
+                [key: string]: unknown;
+            };
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: true;
+        };
+        /**
+         * AgentEvent
+         * @description An event of a type that the platform knows.
+         */
+        AgentEvent: components["schemas"]["AgentStartedEvent"] | components["schemas"]["AgentSystemMessageEvent"] | components["schemas"]["AgentAssistantMessageEvent"] | components["schemas"]["AgentThinkingEvent"] | components["schemas"]["AgentMessageEvent"] | components["schemas"]["AgentToolUseEvent"] | components["schemas"]["AgentToolCompletedEvent"] | components["schemas"]["AgentUserToolResultEvent"] | components["schemas"]["AgentFileEditedEvent"] | components["schemas"]["AgentSubagentInvokedEvent"] | components["schemas"]["AgentSubagentCompletedEvent"] | components["schemas"]["AgentSkillInvokedEvent"] | components["schemas"]["AgentMessageInjectedEvent"] | components["schemas"]["AgentWaitingEvent"] | components["schemas"]["AgentInterruptedEvent"] | components["schemas"]["AgentHeartbeatEvent"] | components["schemas"]["AgentRateLimitedEvent"] | components["schemas"]["AgentStreamErrorEvent"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["AgentCompletedEvent"] | components["schemas"]["AgentFailedEvent"] | components["schemas"]["AgentShutdownEvent"] | components["schemas"]["IterationStartedEvent"] | components["schemas"]["IterationCompletedEvent"] | components["schemas"]["IterationFailedEvent"] | components["schemas"]["IterationValidationEvent"] | components["schemas"]["SpecPhaseStartedEvent"] | components["schemas"]["SpecPhaseCompletedEvent"] | components["schemas"]["SpecPhaseRetryEvent"] | components["schemas"]["SpecPhaseFailedEvent"] | components["schemas"]["SpecExecutionCompletedEvent"] | components["schemas"]["SpecExecutionFailedEvent"] | components["schemas"]["SandboxCreatedEvent"] | components["schemas"]["SandboxStartedEvent"] | components["schemas"]["SandboxTerminatedEvent"] | components["schemas"]["SandboxLostEvent"] | components["schemas"]["TaskVerifiedEvent"];
+        /**
+         * UnknownEvent
+         * @description An event of a type that the platform does not know; it is kept as it came.
+         */
+        UnknownEvent: {
+            /** Event Id */
+            event_id: string;
+            /** Seq */
+            seq: number;
+            /** Event Type */
+            event_type: string;
+            /** Event Data */
+            event_data: {
+                [key: string]: unknown;
+            };
+            /** Source */
+            source: string;
+            /**
+             * Occurred At
+             * Format: date-time
+             */
+            occurred_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Known
+             * @constant
+             */
+            known: false;
+        };
+        /**
+         * SandboxEvent
+         * @description One stored event.
+         */
+        SandboxEvent: components["schemas"]["AgentEvent"] | components["schemas"]["UnknownEvent"];
     };
     responses: never;
     parameters: never;
@@ -2045,12 +3994,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description The text format of Prometheus. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "text/plain": string;
+                };
             };
             /** @description No token, or one that is not known. */
             401: {
@@ -3592,6 +5543,8 @@ export interface operations {
                 status?: components["schemas"]["SandboxState"] | null;
                 task_id?: string | null;
                 project_id?: string | null;
+                /** @description The beginning of an id, or a part of the task's title. */
+                q?: string | null;
                 /** @description How many items at most. */
                 limit?: number;
                 /** @description `next_cursor` of the page before; left out for the first. */
@@ -4413,7 +6366,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/x-ndjson": unknown;
+                    "application/x-ndjson": string;
                 };
             };
             /** @description No token, or one that is not known. */
@@ -4478,7 +6431,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/x-ndjson": unknown;
+                "application/x-ndjson": string;
             };
         };
         responses: {
@@ -4582,7 +6535,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/x-ndjson": unknown;
+                    "application/x-ndjson": string;
                 };
             };
             /** @description No token, or one that is not known. */
@@ -5140,6 +7093,62 @@ export interface operations {
             };
         };
     };
+    get_overview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OverviewOut"];
+                };
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_users: {
         parameters: {
             query?: {
@@ -5437,6 +7446,254 @@ export interface operations {
             };
             /** @description The body is too large. */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_me: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MeOut"];
+                };
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MeOut"];
+                };
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The thing is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The thing is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_audit_entries: {
+        parameters: {
+            query?: {
+                kind?: components["schemas"]["AuditKind"] | null;
+                /** @description A sandbox's id. */
+                actor_id?: string | null;
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description `next_cursor` of the page before; left out for the first. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

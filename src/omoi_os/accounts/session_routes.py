@@ -1,0 +1,107 @@
+"""Signing in and out with a browser, and who one is."""
+
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import RedirectResponse
+
+from omoi_os.accounts import sessions
+from omoi_os.accounts.schemas import MeOut
+from omoi_os.accounts.sessions import LinkRefused
+from omoi_os.api.auth import Identity, session_cookie
+from omoi_os.api.deps import AppSettings, CurrentIdentity, DbSession, Now
+from omoi_os.api.errors import problems
+from omoi_os.api.notices import notice
+from omoi_os.config import Settings
+from omoi_os.errors import Conflict
+
+router = APIRouter(prefix="/auth", tags=["users"], responses=problems(401, 403, 422, 503))
+#: The link itself, which is opened by hand.
+page = APIRouter(include_in_schema=False)
+
+_NEW_LINK = "Run `omoi sign-in` where the platform runs, and open the link that it prints."
+_HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+
+
+@page.get("/sign-in")
+async def sign_in(
+    request: Request,
+    session: DbSession,
+    settings: AppSettings,
+    now: Now,
+    code: Annotated[str, Query(max_length=200)] = "",
+    next: Annotated[str, Query(max_length=2000)] = "/",  # noqa: A002  the name in the address
+) -> Response:
+    """Use a link: sign this browser in and go to the page."""
+    if "prefetch" in request.headers.get("sec-purpose", ""):
+        # Nobody has opened it yet, and it works once.
+        return notice(503, "Not now", "This link is opened by hand.")
+    try:
+        user = await sessions.use_code(session, code, now=now)
+    except LinkRefused as error:
+        return notice(403, "Not signed in", f"{error} {_NEW_LINK}")
+    token = await sessions.open_session(session, user, now=now)
+    answer = RedirectResponse(own_path(next), status_code=303, headers=_HEADERS)
+    _set_cookie(answer, request, settings, token)
+    return answer
+
+
+def own_path(wanted: str) -> str:
+    """A place on this server; `/` for anything that could lead a browser elsewhere."""
+    parts = urlsplit(wanted)
+    is_path = wanted.startswith("/") and not wanted.startswith("//") and not parts.scheme and not parts.netloc
+    # Browsers read a backslash as a slash, and leave out tabs and line ends.
+    return wanted if is_path and wanted.isprintable() and "\\" not in wanted else "/"
+
+
+def _set_cookie(answer: Response, request: Request, settings: Settings, token: str) -> None:
+    answer.set_cookie(
+        session_cookie(settings),
+        token,
+        max_age=int(sessions.SESSION_LIFE.total_seconds()),
+        path="/",
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+
+
+@router.get("/me", summary="Show who you are")
+async def get_me(identity: CurrentIdentity) -> MeOut:
+    """The user that your key or your browser's session belongs to."""
+    return _me(identity, identity.via)
+
+
+def _me(identity: Identity, via: Literal["key", "session"]) -> MeOut:
+    user = identity.user
+    return MeOut(id=user.id, email=user.email, name=user.name, role=user.role, via=via)
+
+
+@router.post("/session", status_code=201, summary="Sign a browser in with an API key", responses=problems(409))
+async def create_session(
+    identity: CurrentIdentity,
+    request: Request,
+    response: Response,
+    session: DbSession,
+    settings: AppSettings,
+    now: Now,
+) -> MeOut:
+    """Exchange the API key in `Authorization` for a session cookie, which ends no later than the key does."""
+    if identity.via != "key":
+        raise Conflict("this browser is signed in already; sign out first, or send an API key")
+    token = await sessions.open_session(session, identity.user, now=now, until=identity.expires_at)
+    _set_cookie(response, request, settings, token)
+    response.headers["Cache-Control"] = "no-store"
+    return _me(identity, "session")
+
+
+@router.delete("/session", status_code=204, summary="Sign this browser out", responses=problems(409))
+async def delete_session(identity: CurrentIdentity, session: DbSession, settings: AppSettings, now: Now) -> Response:
+    """End the session of the cookie that came with the request; its streams are closed within seconds."""
+    if identity.via != "session":
+        raise Conflict("an API key has no session to end; leave it out, and the browser's own is ended")
+    await sessions.end_session(session, identity.id, now=now)
+    answer = Response(status_code=204)
+    answer.delete_cookie(session_cookie(settings), path="/", httponly=True, samesite="lax")
+    return answer

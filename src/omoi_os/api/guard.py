@@ -1,0 +1,69 @@
+"""What holds for every answer: it is what its type says, and an API of this machine alone answers to its own names."""
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from omoi_os.api.errors import problem
+from omoi_os.config import Settings
+
+MISDIRECTED = 421
+
+
+class Guard:
+    """Refuses a name that was made to lead here (DNS rebinding), and forbids guessing what an answer is."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._names = frozenset(allowed_names(settings)) if _is_loopback(settings.host) else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] == "http":
+            if self._names is not None and not self._allows(scope):
+                detail = "this server does not go by the name in Host; name it in OMOI_ALLOWED_HOSTS if it should"
+                await problem(MISDIRECTED, detail, code="misdirected")(scope, receive, send)
+                return
+            await self._app(scope, receive, _marking(send))
+        else:
+            # A WebSocket is accepted from a page of this very host only, and with a credential of its own.
+            await self._app(scope, receive, send)
+
+    def _allows(self, scope: Scope) -> bool:
+        host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+        name = hostname(host)
+        return name is not None and (name in (self._names or ()) or _is_loopback(name))
+
+
+def allowed_names(settings: Settings) -> set[str]:
+    """The names of an API that listens on this machine only."""
+    internal = hostname(urlsplit(settings.api_url).netloc) if settings.api_url else None
+    return {"localhost", settings.host.lower(), *settings.allowed_hosts, *([internal] if internal else [])}
+
+
+def hostname(host: str) -> str | None:
+    """The name in a Host header, without its port; None if there is none."""
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:
+        return None
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+def _marking(send: Send) -> Send:
+    async def send_marked(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers.setdefault("X-Content-Type-Options", "nosniff")
+            headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+        await send(message)
+
+    return send_marked

@@ -1,0 +1,1 @@
+"""What happened that should not: kept for administrators, bounded however often it happens."""

@@ -1,0 +1,45 @@
+"""The table of the audit trail, and what it tells of."""
+
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from sqlalchemy import BigInteger, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from omoi_os.db.base import Base
+from omoi_os.ids import uuid7
+
+
+class AuditKind(StrEnum):
+    """What happened."""
+
+    FOREIGN_SANDBOX = "foreign_sandbox"  #: a sandbox's token was used on another sandbox's place
+    CHANGED_EVENT = "changed_event"  #: a posted number came again with other content; the first one stays
+    EVENT_GAP = "event_gap"  #: a posted number is missing for too long; nothing beyond it is stored
+
+
+class ActorKind(StrEnum):
+    """Who may be named as its cause."""
+
+    SANDBOX = "sandbox"  #: its worker, its agent, or whoever has its token
+
+
+class AuditEntry(Base):
+    """One kind of thing that one actor did within one hour, with the number of times."""
+
+    __tablename__ = "audit_entries"
+    __table_args__ = (UniqueConstraint("actor_kind", "actor_id", "kind", "hour"),)
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
+    #: When it was first seen, in which hour that is, and when it was last seen.
+    at: Mapped[datetime] = mapped_column(index=True)
+    hour: Mapped[datetime]
+    last_at: Mapped[datetime]
+    kind: Mapped[str]
+    actor_kind: Mapped[str]
+    actor_id: Mapped[str]
+    #: What it was done to, and the circumstances, the first time.
+    subject: Mapped[str]
+    detail: Mapped[str]
+    count: Mapped[int] = mapped_column(BigInteger)

@@ -1,0 +1,31 @@
+"""The audit trail, for administrators."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from omoi_os.api import paging
+from omoi_os.api.bodies import StrictRoute
+from omoi_os.api.deps import AdminUser, DbSession
+from omoi_os.api.errors import problems
+from omoi_os.audit import repository
+from omoi_os.audit.models import AuditKind
+from omoi_os.audit.schemas import AuditEntryOut, AuditPage
+
+router = APIRouter(prefix="/audit", tags=["audit"], route_class=StrictRoute, responses=problems(401, 403, 422, 503))
+
+
+@router.get("", summary="List what should not have happened")
+async def list_audit_entries(
+    _admin: AdminUser,
+    session: DbSession,
+    kind: Annotated[AuditKind | None, Query()] = None,
+    actor_id: Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00]*$", description="A sandbox's id.")] = None,
+    limit: paging.Limit = 50,
+    cursor: paging.Cursor = None,
+) -> AuditPage:
+    """What sandboxes tried that is not theirs to do, newest first; the same within an hour is one entry."""
+    before = paging.before_id("audit", cursor)
+    rows = await repository.list_entries(session, kind=kind, actor_id=actor_id, limit=limit + 1, before=before)
+    found, next_cursor = paging.cut(rows, limit, lambda row: paging.encode("audit", row.id))
+    return AuditPage(items=[AuditEntryOut.model_validate(row) for row in found], next_cursor=next_cursor)

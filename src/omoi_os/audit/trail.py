@@ -1,0 +1,101 @@
+"""The audit trail of a process: the first of a kind is a row at once, what follows soon is only counted."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.audit import repository
+from omoi_os.audit.models import ActorKind, AuditKind
+from omoi_os.db.base import Sessions
+from omoi_os.printable import one_line
+from omoi_os.sandboxes.masking import Masker
+
+log = logging.getLogger(__name__)
+
+#: For so long the same of the same actor is counted in memory, then the count is written.
+PAUSE_SECONDS = 10.0
+#: Whoever asked is not kept waiting for a slow database.
+WRITE_SECONDS = 5.0
+#: How many actors and kinds are told apart at a time in one process.
+MAX_KEYS = 10_000
+MAX_SUBJECT, MAX_DETAIL = 200, 500
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a sandbox did, and to what. Its texts may be hostile."""
+
+    kind: AuditKind
+    actor_id: str
+    subject: str
+    detail: str
+    actor_kind: ActorKind = ActorKind.SANDBOX
+
+
+def foreign(sandbox_id: str, wanted: str, detail: str) -> Entry:
+    """A sandbox's token was used on the place of another one, or of one that does not exist."""
+    return Entry(AuditKind.FOREIGN_SANDBOX, sandbox_id, wanted, detail)
+
+
+async def write(session: AsyncSession, entry: Entry, *, masker: Masker, now: datetime, times: int = 1) -> None:
+    """Put it into the trail with the caller's transaction, masked, bounded and on one line."""
+    values = {
+        "kind": entry.kind.value,
+        "actor_kind": entry.actor_kind.value,
+        "actor_id": one_line(entry.actor_id)[:MAX_SUBJECT],
+        "subject": one_line(masker.mask_text(entry.subject))[:MAX_SUBJECT],
+        "detail": one_line(masker.mask_text(entry.detail))[:MAX_DETAIL],
+    }
+    await repository.add(session, values, times=times, now=now)
+
+
+class Trail:
+    """Writes at most twice in a pause for one actor and kind, however often it is told."""
+
+    def __init__(self, sessions: Sessions, masker: Masker, *, pause: float = PAUSE_SECONDS) -> None:
+        self._sessions, self._masker, self._pause = sessions, masker, pause
+        self._counted: dict[tuple[str, str, str], tuple[Entry, int]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def record(self, entry: Entry) -> None:
+        """The entry is in the table, or counted to be; a database that does not answer stops nobody."""
+        key = (entry.kind, entry.actor_kind, entry.actor_id)
+        if key in self._counted:
+            self._counted[key] = entry, self._counted[key][1] + 1
+            return
+        if len(self._counted) >= MAX_KEYS:
+            log.warning("audit: too many actors at once; not written: %s of %s", entry.kind, one_line(entry.actor_id))
+            return
+        self._counted[key] = entry, 0
+        asyncio.get_running_loop().call_later(self._pause, self._settle, key)
+        log.warning("audit: %s by %s %s: %s", entry.kind, entry.actor_kind, entry.actor_id, entry.detail)
+        await self._write(entry, times=1)
+
+    async def close(self) -> None:
+        """Write what is only counted yet."""
+        for key in list(self._counted):
+            self._settle(key)
+        await asyncio.gather(*self._tasks)
+
+    def _settle(self, key: tuple[str, str, str]) -> None:
+        entry, times = self._counted.pop(key, (None, 0))
+        if entry is not None and times:
+            self._start(self._write(entry, times=times))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _write(self, entry: Entry, *, times: int) -> None:
+        try:
+            async with asyncio.timeout(WRITE_SECONDS), self._sessions.begin() as session:
+                await write(session, entry, masker=self._masker, now=datetime.now(UTC), times=times)
+        except (SQLAlchemyError, OSError, TimeoutError) as error:
+            log.warning("audit: %d entries are not written: %s", times, error)

@@ -1,0 +1,1 @@
+"""What goes on, for people to look at."""

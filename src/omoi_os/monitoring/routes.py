@@ -1,0 +1,35 @@
+"""What goes on: the queue, the sandboxes, the last days, and the platform itself."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+
+from omoi_os.api.deps import AppSettings, CurrentUser, DbSession, Now
+from omoi_os.api.errors import problems
+from omoi_os.monitoring import service
+from omoi_os.monitoring.availability import Availability
+from omoi_os.monitoring.schemas import OverviewOut
+from omoi_os.projects.repository import owner_seen_by
+
+router = APIRouter(prefix="/monitoring", tags=["monitoring"], responses=problems(401, 403, 422, 503))
+
+
+def _availability(request: Request) -> Availability:
+    availability: Availability = request.app.state.availability
+    return availability
+
+
+@router.get("/overview", summary="Show what goes on")
+async def get_overview(
+    user: CurrentUser,
+    session: DbSession,
+    settings: AppSettings,
+    availability: Annotated[Availability, Depends(_availability)],
+    now: Now,
+) -> OverviewOut:
+    """The queue, sandboxes, throughput and cost of the last days, providers, versions and processes.
+
+    Tasks and sandboxes count if you may see them. Asking costs the same however long the history is.
+    """
+    owner = owner_seen_by(user.id, user.role)
+    return await service.overview(session, settings, availability, owner=owner, now=now)

@@ -1,0 +1,86 @@
+"""Puts the overview together."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.config import Settings
+from omoi_os.monitoring import repository, versions
+from omoi_os.monitoring.availability import Availability
+from omoi_os.monitoring.repository import Ended, Spent
+from omoi_os.monitoring.schemas import (
+    DayOut,
+    OverviewOut,
+    ProcessOut,
+    ProviderOut,
+    QueueOut,
+    SandboxesOut,
+    VersionsOut,
+)
+from omoi_os.orchestrator.presence import NAME as ORCHESTRATOR
+from omoi_os.sandboxes.lifecycle import SandboxState
+from omoi_os.tasks.lifecycle import OPEN, TaskState
+
+DAYS = 14
+
+
+async def overview(
+    session: AsyncSession, settings: Settings, availability: Availability, *, owner: UUID | None, now: datetime
+) -> OverviewOut:
+    """What goes on in the projects of one owner, or in all for None."""
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    since = today - timedelta(days=DAYS - 1)
+    by_state = await repository.sandboxes(session, owner=owner, since=since)
+    connected = await repository.connected_since(session, ORCHESTRATOR)
+    shown = OverviewOut(
+        generated_at=now,
+        queue=await _queue(session, owner=owner, now=now),
+        sandboxes=SandboxesOut(by_status={state: by_state.get(state, 0) for state in SandboxState}, days=DAYS),
+        days=await _days(session, owner=owner, since=since),
+        providers=[],
+        versions=VersionsOut(
+            omoi=versions.platform(),
+            postgres=await repository.server_version(session),
+            agent_sdk=versions.agent_sdk(),
+            agent_cli=versions.agent_cli(),
+            model=settings.model_name,
+        ),
+        processes=[ProcessOut(name="orchestrator", since=moment) for moment in connected],
+    )
+    alive = await repository.alive_by_provider(session, owner=owner)
+    # Providers are asked over the network, some of them; nothing of the database is held meanwhile.
+    await session.commit()
+    reasons = await availability.of([settings.sandbox_provider, *alive])
+    shown.providers = [
+        ProviderOut(
+            name=name,
+            default=name == settings.sandbox_provider,
+            available=reason is None,
+            reason=reason if owner is None else None,
+            alive=alive.get(name, 0),
+        )
+        for name, reason in reasons.items()
+    ]
+    return shown
+
+
+async def _queue(session: AsyncSession, *, owner: UUID | None, now: datetime) -> QueueOut:
+    tasks = await repository.open_tasks(session, owner=owner)
+    oldest = await repository.oldest_pending(session, owner=owner)
+    return QueueOut(
+        by_status={state: tasks.get(state, 0) for state in TaskState if state in OPEN},
+        oldest_pending_seconds=max(0.0, (now - oldest).total_seconds()) if oldest else None,
+    )
+
+
+async def _days(session: AsyncSession, *, owner: UUID | None, since: datetime) -> list[DayOut]:
+    ended = await repository.ended_by_day(session, owner=owner, since=since)
+    spent = await repository.spent_by_day(session, owner=owner, since=since)
+    shown = []
+    for day in (since.date() + timedelta(days=number) for number in range(DAYS)):
+        done, cost = ended.get(day, Ended(0, 0)), spent.get(day, Spent(0.0, 0))
+        shown.append(
+            DayOut(date=day, completed=done.completed, failed=done.failed, cost_usd=cost.cost_usd, tokens=cost.tokens)
+        )
+    return shown

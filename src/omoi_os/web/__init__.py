@@ -1,0 +1,1 @@
+"""The web page, built from `web/` into `static/`."""

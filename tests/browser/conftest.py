@@ -1,0 +1,90 @@
+"""A real browser on a real platform: signed in by the link that the platform prints."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from tests.browser.chromium import find_chromium
+from tests.e2e.platform import Platform
+
+#: Machines under load are slow.
+PATIENCE_MS = 30_000
+
+
+@pytest.fixture(scope="session")
+def platform() -> Iterator[Platform]:
+    """A platform for the whole session; tests take a project of their own in it."""
+    folder = Path(tempfile.mkdtemp(prefix="omoi-", dir="/tmp"))
+    shared = Platform(folder)
+    shared.start()
+    yield shared
+    assert shared.stop() == 0
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = find_chromium()
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=chromium.path, env={**os.environ, **chromium.environment}, args=list(chromium.arguments)
+        )
+        yield launched
+        launched.close()
+
+
+def sign_in_link(platform: Platform) -> str:
+    """A fresh link, as `omoi sign-in` prints it."""
+    command = platform.command("sign-in")
+    said = subprocess.run(command, env=platform.environment, check=True, capture_output=True, text=True).stdout
+    found = re.search(r"http://\S+", said)
+    assert found, said
+    return found[0]
+
+
+@pytest.fixture
+def open_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
+    """Browsers of strangers: each with cookies of its own. Whatever a page complains about fails the test."""
+    opened: list[BrowserContext] = []
+    complaints: list[str] = []
+
+    def complain(message: ConsoleMessage) -> None:
+        # Chromium itself reports each refused request; refusals are what some tests are about.
+        if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource"):
+            complaints.append(message.text)
+
+    def make(**options: object) -> BrowserContext:
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})  # type: ignore[arg-type]
+        context.set_default_timeout(PATIENCE_MS)
+        context.on("console", complain)
+        context.on("weberror", lambda error: complaints.append(str(error.error)))
+        opened.append(context)
+        return context
+
+    yield make
+    for context in opened:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def context(open_context: Callable[..., BrowserContext], platform: Platform) -> BrowserContext:
+    """A browser that is signed in."""
+    made = open_context(base_url=platform.url)
+    page = made.new_page()
+    page.goto(sign_in_link(platform))
+    page.close()
+    return made
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    """A tab of a browser that is signed in."""
+    return context.new_page()

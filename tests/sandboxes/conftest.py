@@ -1,0 +1,5 @@
+"""Some of what sandboxes do is seen over the API."""
+
+from tests.api.conftest import ada, admin, app, bus, settings, worker
+
+__all__ = ["ada", "admin", "app", "bus", "settings", "worker"]

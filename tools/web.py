@@ -1,0 +1,61 @@
+"""The page's own checks, and its types, which are generated: `python tools/web.py check | types`."""
+
+import filecmp
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tools import page
+
+ROOT = Path(__file__).parents[1]
+TYPES = ROOT / "web/src/api/schema.d.ts"
+
+
+def main(wanted: str) -> int:
+    """The exit code of the first step that fails, else 0."""
+    if not page.can_run_npm(os.environ):
+        return _again_with_node(wanted)
+    if wanted == "types":
+        return _write_types(TYPES)
+    steps: list[Sequence[str]] = [("run", "typecheck"), ("run", "lint"), ("run", "test")]
+    page.install(ROOT / "web", os.environ)
+    failed = next((code for code in (page.npm(ROOT / "web", step, os.environ) for step in steps) if code), 0)
+    return failed or _check_types()
+
+
+def _check_types() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = Path(folder) / TYPES.name
+        if code := _write_types(fresh):
+            return code
+        if filecmp.cmp(fresh, TYPES, shallow=False):
+            return 0
+    name = TYPES.relative_to(ROOT)
+    sys.stderr.write(f"{name} is not what the API describes now; run `make types` and commit it\n")
+    return 1
+
+
+def _write_types(path: Path) -> int:
+    codegen = ROOT / "web/codegen"
+    page.install(codegen, os.environ)
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as description:
+        subprocess.run([sys.executable, ROOT / "tools/openapi.py"], stdout=description, check=True)
+        options = ("--default-non-nullable=false", "--output", str(path))
+        return page.npm(codegen, ("run", "generate", "--", description.name, *options), os.environ)
+
+
+def _again_with_node(wanted: str) -> int:
+    """On a machine without Node it comes from a package, for this run."""
+    uv = shutil.which("uv") or str(ROOT / ".uv/bin/uv")
+    command = [uv, "run", "--no-sync", "--with", page.NODE_PACKAGE, "python", __file__, wanted]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
