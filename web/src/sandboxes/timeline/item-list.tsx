@@ -10,7 +10,7 @@ import type { Scrolling } from "./use-scroll";
 export function ItemList({
   box,
   shown,
-  scrolling: { virtualizer, fresh, state, onScroll, toLatest },
+  scrolling: { virtualizer, fresh, state, onScroll, onTouch, toLatest },
   current,
   onCurrent,
 }: {
@@ -24,7 +24,17 @@ export function ItemList({
   const size = virtualizer.options.count;
   return (
     <div className="relative min-h-0 flex-1">
-      <div ref={box} onScroll={onScroll} className="h-full overflow-auto [overflow-anchor:none]">
+      <div
+        ref={box}
+        onScroll={onScroll}
+        onWheel={(event) => {
+          if (event.deltaY < 0) onTouch();
+        }}
+        onTouchMove={onTouch}
+        onPointerDown={(event) => {
+          if (event.target === event.currentTarget) onTouch();
+        }}
+        className="h-full overflow-auto [overflow-anchor:none]">
         <div role="feed" aria-label="Events" className="relative w-full" style={{ height: virtualizer.getTotalSize() }}>
           {places.map((place) => {
             const item = shown.items[place.index];

@@ -10,12 +10,16 @@ export interface Scrolling {
   /** How many items came since the reader left the end. */
   fresh: number;
   onScroll(): void;
+  /** Someone's hand is on the list: for a moment nothing pulls it to the end. */
+  onTouch(): void;
   toLatest(): void;
   /** Go to an event as soon as it is there. */
   toEvent(seq: number): void;
   /** The event that was on the way to is in view. */
   arrived(): void;
 }
+
+const TOUCH_MS = 300;
 
 /** The list's scrolling: `scrolling.ts` says what is meant, this does it. */
 export function useScroll(
@@ -28,6 +32,7 @@ export function useScroll(
     start === null ? { intent: "open" } : { intent: "jump", seq: start, seen: 0 },
   );
   const before = useRef(0);
+  const touched = useRef(-Infinity);
   // A new function makes the virtualizer measure everything anew, which a changed filter asks for and nothing else does.
   // oxlint-disable-next-line react-hooks/exhaustive-deps
   const getItemKey = useCallback((index: number) => shown.items[index]?.key ?? index, [shown, listKey]);
@@ -53,7 +58,7 @@ export function useScroll(
     if (intent === "open") {
       virtualizer.scrollToEnd();
       dispatch({ type: "shown", last });
-    } else if (intent === "follow" && !isAtEnd(box.current)) {
+    } else if (intent === "follow" && !isAtEnd(box.current) && performance.now() - touched.current > TOUCH_MS) {
       virtualizer.scrollToEnd();
     }
   }, [intent, count, last, height, box, virtualizer]);
@@ -78,10 +83,15 @@ export function useScroll(
       const isUpward = element.scrollTop < before.current - 1;
       before.current = element.scrollTop;
       const atEnd = isAtEnd(element);
-      // Growing content leaves the end behind without anyone having scrolled; only going up means to stay.
-      if (atEnd || isUpward) dispatch({ type: "scrolled", atEnd, last });
+      const isTouched = performance.now() - touched.current < TOUCH_MS;
+      // Growing content leaves the end behind without anyone having scrolled; only who goes up means to stay.
+      if (atEnd || isUpward || isTouched) dispatch({ type: "scrolled", atEnd, last });
+    },
+    onTouch() {
+      touched.current = performance.now();
     },
     toLatest() {
+      touched.current = -Infinity;
       dispatch({ type: "latest" });
       virtualizer.scrollToEnd();
     },
