@@ -1,31 +1,96 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { useCallback, useState } from "react";
+import type { Sandbox } from "@/api/client";
+import type { View } from "@/search";
 import { Loading, Trouble } from "@/ui/state";
-import { useFeed } from "./feed/use-feed";
+import { Composer } from "./composer/composer";
+import { type FeedState, useFeed } from "./feed/use-feed";
+import { SignReader } from "./liveness-signs";
+import { Header } from "./page/header";
+import { Panes } from "./page/panes";
+import { taskQuery } from "./page/queries";
+import { useFreshRow } from "./page/use-fresh-row";
+import { useReplay } from "./page/use-replay";
+import { useWide } from "./page/use-wide";
 import { sandboxQuery } from "./queries";
+import { ReplayBar } from "./replay/replay-bar";
+import { TimelineView } from "./timeline/timeline-view";
 
 const route = getRouteApi("/sandbox/$sandboxId");
+const BESIDE: readonly View[] = ["changes", "terminal", "details"];
+const ALL: readonly View[] = ["timeline", ...BESIDE];
 
+/** One sandbox: what its agent does, live, and the way to steer it. */
 export function SandboxPage() {
   const { sandboxId } = route.useParams();
-  return <SandboxView key={sandboxId} sandboxId={sandboxId} />;
+  return <OneSandbox key={sandboxId} sandboxId={sandboxId} />;
 }
 
-function SandboxView({ sandboxId }: { sandboxId: string }) {
+function OneSandbox({ sandboxId }: { sandboxId: string }) {
   const sandbox = useQuery(sandboxQuery(sandboxId));
-  const { feed } = useFeed(sandboxId);
+  const state = useFeed(sandboxId);
   if (sandbox.isPending) return <Loading what="the sandbox" />;
   if (sandbox.isError) return <Trouble what="The sandbox" error={sandbox.error} retry={() => void sandbox.refetch()} />;
-  return (
-    <div className="p-4">
-      <h1 className="font-mono text-base font-semibold">{sandbox.data.id}</h1>
-      <ol>
-        {feed.events.map((event) => (
-          <li key={event.seq} className="font-mono text-xs">
-            {event.seq} {event.event_type}
-          </li>
-        ))}
-      </ol>
+  return <Layout sandbox={sandbox.data} state={state} />;
+}
+
+function Layout({ sandbox, state }: { sandbox: Sandbox; state: FeedState }) {
+  const { feed, version } = state;
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const isWide = useWide();
+  const task = useQuery(taskQuery(sandbox.task_id)).data;
+  const [reader] = useState(() => new SignReader());
+  const signs = reader.sync(feed);
+  useFreshRow(sandbox.id, signs);
+  const writePlace = useCallback(
+    (t: number | undefined) => void navigate({ search: (before) => ({ ...before, t }), replace: true }),
+    [navigate],
+  );
+  const [upTo, setUpTo] = useReplay(search.t, writePlace);
+  const viewProps = { sandbox, feed, version, upTo };
+  const views = isWide ? BESIDE : ALL;
+  const view = search.view !== undefined && views.includes(search.view) ? search.view : views[0]!;
+  const isLive = sandbox.ended_at === null;
+  const thread = (
+    <div className="flex h-full min-h-0 min-w-0 flex-col bg-surface">
+      {state.error === null ? null : <FeedTrouble />}
+      <div className="min-h-0 flex-1">
+        <TimelineView {...viewProps} />
+      </div>
+      <ReplayBar feed={feed} version={version} upTo={upTo} onChange={setUpTo} isLive={isLive} />
+      <Composer sandbox={sandbox} task={task} />
     </div>
+  );
+  const panes = (
+    <Panes
+      view={view}
+      views={views}
+      viewProps={viewProps}
+      timeline={thread}
+      onView={(next) => void navigate({ search: (before) => ({ ...before, view: next }), replace: true })}
+    />
+  );
+  return (
+    <div className="flex h-full min-h-0 flex-col">
+      <Header sandbox={sandbox} task={task} signs={signs} />
+      {isWide ? (
+        <div className="grid min-h-0 flex-1 grid-cols-[minmax(0,1fr)_minmax(0,0.85fr)]">
+          {thread}
+          <div className="min-h-0 min-w-0 border-l">{panes}</div>
+        </div>
+      ) : (
+        <div className="min-h-0 flex-1">{panes}</div>
+      )}
+    </div>
+  );
+}
+
+function FeedTrouble() {
+  return (
+    <p role="alert" className="border-b border-warn/30 bg-warn-soft px-3 py-1.5 text-xs text-warn">
+      Some events could not be loaded. Reload the page to try again.
+    </p>
   );
 }

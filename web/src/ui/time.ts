@@ -29,10 +29,14 @@ export function ago(moment: string | number, now: number): string {
   return `${Math.floor(seconds / DAY)}d ago`;
 }
 
+// Made once: `toLocaleString` makes one with each call, which a list of rows that tick can feel.
+const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const hours = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+
 export function absolute(moment: string | number): string {
-  return new Date(moment).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  return whole.format(new Date(moment));
 }
 
 export function clock(moment: string | number): string {
-  return new Date(moment).toLocaleTimeString(undefined, { hour12: false });
+  return hours.format(new Date(moment));
 }

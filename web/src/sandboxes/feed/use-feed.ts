@@ -1,7 +1,8 @@
-import { useEffect, useState, useSyncExternalStore } from "react";
+import { useCallback, useEffect, useState, useSyncExternalStore } from "react";
 import { useConnection } from "@/live/live";
 import { Feed } from "./feed";
 import { follow } from "./following";
+import { paced } from "./pace";
 
 export interface FeedState {
   feed: Feed;
@@ -16,6 +17,22 @@ export function useFeed(sandboxId: string): FeedState {
   const [feed] = useState(() => new Feed());
   const [error, setError] = useState<unknown>(null);
   useEffect(() => follow(feed, sandboxId, connection, setError), [feed, sandboxId, connection]);
-  const version = useSyncExternalStore(feed.watch, () => feed.version);
+  const [drawn] = useState(() => ({ version: 0 }));
+  const watch = useCallback(
+    (changed: () => void) => {
+      const knock = paced(() => {
+        drawn.version = feed.version;
+        changed();
+      });
+      const unwatch = feed.watch(knock);
+      knock();
+      return () => {
+        unwatch();
+        knock.stop();
+      };
+    },
+    [feed, drawn],
+  );
+  const version = useSyncExternalStore(watch, () => drawn.version);
   return { feed, version, error };
 }

@@ -1,5 +1,97 @@
+import { getRouteApi } from "@tanstack/react-router";
+import { useCallback, useDeferredValue, useRef, useState } from "react";
+import type { SandboxSearch } from "@/search";
+import { Empty, Loading } from "@/ui/state";
 import type { ViewProps } from "../view";
+import { ItemList } from "./item-list";
+import { ALL_KINDS, countKinds, KIND, readKinds, writeKinds } from "./kinds";
+import { firstOfItem } from "./shown";
+import { TimelineContext } from "./state";
+import { Toolbar } from "./toolbar";
+import { useArrival } from "./use-arrival";
+import { useKeys } from "./use-keys";
+import { useOpenParts } from "./use-open-parts";
+import { useScroll } from "./use-scroll";
+import { useShown } from "./use-shown";
 
-export function TimelineView({ sandbox }: ViewProps) {
-  return <p>{sandbox.id}</p>;
+const route = getRouteApi("/sandbox/$sandboxId");
+
+/** What a sandbox did, from its first event to its last. */
+export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const change = useCallback(
+    (fields: Partial<SandboxSearch>) => void navigate({ search: (before) => ({ ...before, ...fields }), replace: true }),
+    [navigate],
+  );
+  const mask = readKinds(search.kinds);
+  const query = useDeferredValue(search.q ?? "");
+  const { timeline, shown, count } = useShown(feed, { mask, query }, upTo);
+  const [current, setCurrent] = useState<number | null>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const searchBox = useRef<HTMLInputElement>(null);
+  const currentIndex = current === null ? null : shown.countUpTo(current) - 1;
+  const scrolling = useScroll(box, shown, {
+    count,
+    last: feed.last,
+    listKey: `${mask}:${query}`,
+    kept: currentIndex,
+    start: search.ev ?? null,
+  });
+  const parts = useOpenParts(sandbox.id, upTo, { highlight: search.ev ?? null, current });
+  useArrival({ box, feed, timeline, shown, scrolling, parts, ev: search.ev, onHidden: () => change({ kinds: undefined, q: undefined }) });
+
+  const goTo = (index: number) => {
+    const item = shown.items[index];
+    if (item === undefined) return;
+    setCurrent(firstOfItem(item));
+    scrolling.virtualizer.scrollToIndex(index, { align: "auto" });
+    requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus({ preventScroll: true }));
+  };
+  const goToError = (direction: 1 | -1) => {
+    let index = (currentIndex ?? (direction === 1 ? -1 : count)) + direction;
+    while (index >= 0 && index < count && !isBad(shown.items[index]?.rows[0]?.mask)) index += direction;
+    goTo(index);
+  };
+  useKeys(searchBox, {
+    move: (step) => goTo(Math.min(count - 1, Math.max(0, (currentIndex ?? (step === 1 ? -1 : count)) + step))),
+    toggle: () => box.current?.querySelector<HTMLElement>(`[data-index="${currentIndex}"] [data-toggle]`)?.click(),
+    error: goToError,
+    latest: () => scrolling.toLatest(),
+  });
+  const counts = countKinds(feed.isWhole ? timeline.counts : sandbox.event_counts);
+  counts.error = Math.max(timeline.failures, feed.isWhole ? 0 : counts.error);
+  const isFiltered = mask !== ALL_KINDS || query !== "";
+  return (
+    <section aria-label="Timeline" className="flex h-full min-h-0 flex-col">
+      <Toolbar
+        mask={mask}
+        counts={counts}
+        onMask={(next) => change({ kinds: writeKinds(next) })}
+        query={search.q ?? ""}
+        onQuery={(text) => change({ q: text === "" ? undefined : text })}
+        searchBox={searchBox}
+        onError={goToError}
+        found={isFiltered ? count : null}
+        isSearching={!shown.isComplete}
+      />
+      <TimelineContext value={parts}>
+        {count === 0 ? (
+          <Nothing isFiltered={isFiltered} isLoading={(!feed.isWhole && feed.events.length === 0) || !shown.isComplete} />
+        ) : (
+          <ItemList box={box} shown={shown} scrolling={scrolling} current={currentIndex} onCurrent={(item) => setCurrent(firstOfItem(item))} />
+        )}
+      </TimelineContext>
+    </section>
+  );
+}
+
+function isBad(mask: number | undefined): boolean {
+  return ((mask ?? 0) & KIND.error) !== 0;
+}
+
+function Nothing({ isFiltered, isLoading }: { isFiltered: boolean; isLoading: boolean }) {
+  if (isLoading) return <Loading what="events" />;
+  if (isFiltered) return <Empty title="Nothing matches">Choose other kinds of events, or search for something else.</Empty>;
+  return <Empty title="Nothing happened yet">The first events come when the sandbox starts; they appear here by themselves.</Empty>;
 }

@@ -1,0 +1,29 @@
+import { describe, expect, it } from "vitest";
+import type { Message } from "@/api/client";
+import { type Outbox, type Posting, post, underway } from "./outbox";
+import { senderOf } from "./senders";
+
+const after = (...postings: Posting[]) => postings.reduce<Outbox>(post, []);
+const sent: Posting = { type: "sent", key: "k", body: { content: "hello" } };
+
+describe("the outbox", () => {
+  it("keeps a letter that was refused, with the reason, under the same key", () => {
+    expect(after(sent, { type: "refused", key: "k", error: "too long" })).toMatchObject([{ key: "k", state: "failed", error: "too long" }]);
+    expect(after(sent, { type: "refused", key: "k", error: "x" }, { type: "again", key: "k" })).toMatchObject([{ key: "k", state: "sending", error: null }]);
+  });
+
+  it("shows a letter until the server's list does", () => {
+    const outbox = after(sent, { type: "taken", key: "k", messageId: "m" });
+    expect(underway(outbox, [])).toHaveLength(1);
+    expect(underway(outbox, [{ message_id: "m" } as Message])).toHaveLength(0);
+  });
+});
+
+describe("senders", () => {
+  it("are told apart", () => {
+    expect(senderOf("user:a@b.c", "user_message")).toMatchObject({ who: "user", name: "a@b.c" });
+    expect(senderOf("guardian", "guardian_nudge").who).toBe("guardian");
+    expect(senderOf("agent:omoios-1", "collaboration")).toMatchObject({ who: "agent", name: "Agent omoios-1" });
+    expect(senderOf("user:a@b.c", "system").who).toBe("system");
+  });
+});

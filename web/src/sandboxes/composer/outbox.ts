@@ -1,0 +1,43 @@
+import type { Message, MessageIn } from "@/api/client";
+
+/** A message on its way to the server, or refused by it. */
+export interface Letter {
+  /** Made once, so that sending it again cannot say it twice. */
+  key: string;
+  body: MessageIn;
+  state: "sending" | "failed" | "sent";
+  error: string | null;
+  messageId: string | null;
+}
+
+export type Outbox = readonly Letter[];
+
+export type Posting =
+  | { type: "sent"; key: string; body: MessageIn }
+  | { type: "taken"; key: string; messageId: string }
+  | { type: "refused"; key: string; error: string }
+  | { type: "again"; key: string }
+  | { type: "dropped"; key: string };
+
+export function post(outbox: Outbox, posting: Posting): Outbox {
+  const change = (fields: Partial<Letter>) =>
+    outbox.map((letter) => (letter.key === posting.key ? { ...letter, ...fields } : letter));
+  switch (posting.type) {
+    case "sent":
+      return [...outbox, { key: posting.key, body: posting.body, state: "sending", error: null, messageId: null }];
+    case "taken":
+      return change({ state: "sent", messageId: posting.messageId, error: null });
+    case "refused":
+      return change({ state: "failed", error: posting.error });
+    case "again":
+      return change({ state: "sending", error: null });
+    case "dropped":
+      return outbox.filter((letter) => letter.key !== posting.key);
+  }
+}
+
+/** Letters that the server's own list does not show yet. */
+export function underway(outbox: Outbox, messages: readonly Message[]): Outbox {
+  const known = new Set(messages.map((message) => message.message_id));
+  return outbox.filter((letter) => letter.messageId === null || !known.has(letter.messageId));
+}

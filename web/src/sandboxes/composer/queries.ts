@@ -1,0 +1,34 @@
+import { queryOptions } from "@tanstack/react-query";
+import { answer, api, type MessageIn } from "@/api/client";
+
+/** What was said to a sandbox, newest first, each with its receipts. */
+export const messagesQuery = (sandboxId: string) =>
+  queryOptions({
+    queryKey: ["messages", sandboxId],
+    queryFn: ({ signal }) =>
+      answer(
+        api.GET("/api/v1/sandboxes/{sandbox_id}/messages/history", {
+          params: { path: { sandbox_id: sandboxId }, query: { limit: 100, order: "desc" } },
+          signal,
+        }),
+      ),
+  });
+
+/** Say something; the same key says it once, however often it is sent. */
+export function sendMessage(sandboxId: string, body: MessageIn, key: string) {
+  return answer(
+    api.POST("/api/v1/sandboxes/{sandbox_id}/messages", {
+      params: { path: { sandbox_id: sandboxId }, header: { "Idempotency-Key": key } },
+      body,
+    }),
+  );
+}
+
+export function retryTask(taskId: string, message: string) {
+  return answer(
+    api.POST("/api/v1/tasks/{task_id}/retry", {
+      params: { path: { task_id: taskId } },
+      body: { message: message === "" ? null : message },
+    }),
+  );
+}

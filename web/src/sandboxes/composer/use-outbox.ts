@@ -1,0 +1,48 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useReducer } from "react";
+import { type MessageIn, Refusal } from "@/api/client";
+import { type Letter, type Outbox, post } from "./outbox";
+import { sendMessage } from "./queries";
+
+export interface Posting {
+  outbox: Outbox;
+  send(body: MessageIn): void;
+  again(letter: Letter): void;
+  drop(letter: Letter): void;
+}
+
+/** Sends messages; what could not be sent stays until it is sent again or dropped. */
+export function useOutbox(sandboxId: string): Posting {
+  const queries = useQueryClient();
+  const [outbox, dispatch] = useReducer(post, []);
+
+  async function deliver(key: string, body: MessageIn) {
+    try {
+      const queued = await sendMessage(sandboxId, body, key);
+      dispatch({ type: "taken", key, messageId: queued.message_id });
+      await queries.invalidateQueries({ queryKey: ["messages", sandboxId] });
+    } catch (error) {
+      const reason = error instanceof Refusal ? error.message : "the server does not answer";
+      dispatch({ type: "refused", key, error: reason });
+    }
+  }
+
+  return {
+    outbox,
+    send(body) {
+      const key = newKey();
+      dispatch({ type: "sent", key, body });
+      void deliver(key, body);
+    },
+    again(letter) {
+      dispatch({ type: "again", key: letter.key });
+      void deliver(letter.key, letter.body);
+    },
+    drop: (letter) => dispatch({ type: "dropped", key: letter.key }),
+  };
+}
+
+/** `randomUUID` is there only on secure origins, and a server in one's own network may not be one. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import type { Sandbox, SandboxEvent } from "@/api/client";
+import { liveness } from "./liveness";
+import { SignReader } from "./liveness-signs";
+import { event } from "./timeline/samples";
+
+const START = Date.UTC(2026, 0, 1);
+const at = (seconds: number) => START + seconds * 1000;
+
+function sandbox(fields: Partial<Sandbox> = {}): Sandbox {
+  return {
+    status: "running",
+    provider: "local",
+    created_at: new Date(START).toISOString(),
+    last_heartbeat_at: null,
+    last_work_at: null,
+    end_reason: null,
+    ...fields,
+  } as Sandbox;
+}
+
+function signs(...events: SandboxEvent[]) {
+  const reader = new SignReader();
+  for (const each of events) reader.read(each);
+  return reader.signs;
+}
+
+const use = event(1, "agent.tool_use", { tool: "Bash", tool_use_id: "a" });
+const done = event(2, "agent.tool_completed", { tool: "Bash", tool_use_id: "a" });
+
+const beats = (seconds: number) => event(seconds, "agent.heartbeat", { current_tool: null, busy: false });
+
+describe("liveness", () => {
+  it("says which tool runs, and since when", () => {
+    const said = liveness(sandbox(), signs(use), at(31), "open");
+    expect(said).toMatchObject({ state: "running", label: "Running Bash", why: ["Bash runs since 30s."] });
+    expect(liveness(sandbox(), signs(use, done), at(31), "open").label).toBe("Running");
+  });
+
+  it("knows the tool from a heartbeat when its call is not loaded", () => {
+    const beat = event(10, "agent.heartbeat", { current_tool: "Task", current_tool_since: new Date(at(2)).toISOString(), busy: true });
+    expect(liveness(sandbox(), signs(beat, event(11, "agent.thinking")), at(12), "open").state).toBe("running");
+    expect(signs(beat).tool).toEqual({ name: "Task", since: at(2) });
+  });
+
+  it("is stalled when neither event nor heartbeat came for 75 s, and not a second earlier", () => {
+    expect(liveness(sandbox(), signs(use), at(1 + 75), "open").state).toBe("running");
+    expect(liveness(sandbox(), signs(use), at(1 + 76), "open").state).toBe("stalled");
+  });
+
+  it("is idle, then stalled, while heartbeats come and no work does", () => {
+    expect(liveness(sandbox(), signs(use, done, beats(360)), at(365), "open")).toMatchObject({ state: "idle", label: "Idle 6m" });
+    expect(liveness(sandbox(), signs(use, done, beats(910)), at(915), "open").state).toBe("stalled");
+  });
+
+  it("counts a child process that lives as work", () => {
+    const beat = event(1000, "agent.heartbeat", { current_tool: "Bash", busy: true });
+    expect(liveness(sandbox(), signs(use, beat), at(1010), "open").state).toBe("running");
+  });
+
+  it("waits when the agent says so, until it works again", () => {
+    const waiting = event(3, "agent.waiting", { linger_seconds: 600 });
+    expect(liveness(sandbox(), signs(use, done, waiting), at(63), "open")).toMatchObject({
+      state: "waiting",
+      why: ["The agent is done and waits for a message since 1m.", "It goes in 9m if none comes."],
+    });
+    expect(liveness(sandbox(), signs(waiting, event(4, "agent.message_injected")), at(5), "open").state).toBe("running");
+  });
+
+  it("does not guess when the server is out of reach", () => {
+    expect(liveness(sandbox(), signs(use), at(31), "lost").state).toBe("unknown");
+    expect(liveness(sandbox({ status: "lost" }), signs(use), at(31), "lost").state).toBe("lost");
+  });
+
+  it("tells finished, failed and stopped apart, with the reason", () => {
+    const ended = sandbox({ status: "stopped", end_reason: "its work is done" });
+    expect(liveness(ended, signs(event(9, "agent.completed", { success: true })), at(99), "open")).toMatchObject({
+      state: "finished",
+      why: ["The agent finished its work.", "Reason: its work is done."],
+    });
+    expect(liveness(ended, signs(event(9, "agent.failed")), at(99), "open").state).toBe("failed");
+    expect(liveness(ended, signs(use), at(99), "open").state).toBe("stopped");
+  });
+
+  it("starts until something is heard", () => {
+    expect(liveness(sandbox({ status: "creating" }), signs(), at(5), "open").state).toBe("starting");
+    expect(liveness(sandbox({ status: "creating" }), signs(), at(90), "open").tone).toBe("warn");
+  });
+});

@@ -1,0 +1,59 @@
+import { Tabs } from "radix-ui";
+import { lazy, Suspense, type ReactNode } from "react";
+import type { View } from "@/search";
+import { Loading } from "@/ui/state";
+import type { ViewProps } from "../view";
+
+const ChangesView = lazy(() => import("../changes/changes-view").then((module) => ({ default: module.ChangesView })));
+const TerminalView = lazy(() => import("../terminal/terminal-view").then((module) => ({ default: module.TerminalView })));
+const DetailsView = lazy(() => import("../details/details-view").then((module) => ({ default: module.DetailsView })));
+
+const LABELS: Record<View, string> = { timeline: "Timeline", changes: "Changes", terminal: "Terminal", details: "Details" };
+
+/** Views of a sandbox, one at a time; each scrolls by itself. */
+export function Panes(props: {
+  view: View;
+  views: readonly View[];
+  onView: (view: View) => void;
+  viewProps: ViewProps;
+  /** What the timeline's tab shows, where it has one. */
+  timeline?: ReactNode;
+}) {
+  return (
+    <Tabs.Root
+      value={props.view}
+      onValueChange={(value) => props.onView(value as View)}
+      className="flex h-full min-h-0 min-w-0 flex-col"
+    >
+      <Tabs.List aria-label="Views" className="flex h-10 shrink-0 items-stretch gap-1 border-b bg-surface px-2">
+        {props.views.map((view) => (
+          <Tabs.Trigger
+            key={view}
+            value={view}
+            className="border-b-2 border-transparent px-2.5 text-sm font-medium text-soft hover:text-text focus-visible:outline-offset-[-2px] data-[state=active]:border-accent data-[state=active]:text-text"
+          >
+            {LABELS[view]}
+          </Tabs.Trigger>
+        ))}
+      </Tabs.List>
+      {props.views.map((view) => (
+        <Tabs.Content key={view} value={view} tabIndex={-1} className="min-h-0 flex-1 overflow-auto outline-none">
+          <Suspense fallback={<Loading what={LABELS[view].toLowerCase()} />}>
+            {view === "timeline" ? props.timeline : <ViewBody view={view} viewProps={props.viewProps} />}
+          </Suspense>
+        </Tabs.Content>
+      ))}
+    </Tabs.Root>
+  );
+}
+
+function ViewBody({ view, viewProps }: { view: Exclude<View, "timeline">; viewProps: ViewProps }) {
+  switch (view) {
+    case "changes":
+      return <ChangesView {...viewProps} />;
+    case "terminal":
+      return <TerminalView {...viewProps} />;
+    case "details":
+      return <DetailsView {...viewProps} />;
+  }
+}

@@ -1,0 +1,80 @@
+import type { SandboxEvent } from "@/api/client";
+import type { Row } from "./grouping";
+import { flag, num, record, shown, str } from "./payload";
+
+/** A call of a tool as its card shows it. */
+export interface Call {
+  tool: string;
+  state: "running" | "done" | "failed";
+  begun: SandboxEvent | undefined;
+  ended: SandboxEvent | undefined;
+  edits: SandboxEvent[];
+  /** What was asked, in one line. */
+  title: string;
+  durationMs: number | null;
+  exitCode: number | null;
+  parent: string | null;
+}
+
+const TITLES = ["command", "file_path", "pattern", "description", "skill", "path", "url", "query", "prompt"];
+
+export function callOf(row: Row, upTo: number | null = null): Call {
+  const events = upTo === null ? row.events : row.events.filter((event) => event.seq <= upTo);
+  const find = (type: string) => events.find((event) => event.event_type === type);
+  const begun = find("agent.tool_use");
+  const ended = find("agent.tool_completed") ?? find("agent.subagent_completed") ?? find("agent.user_tool_result");
+  const edits = events.filter((event) => event.event_type === "agent.file_edited");
+  const isFailed = flag(ended, "is_error");
+  return {
+    tool: str(begun, "tool") ?? str(ended, "tool") ?? str(edits[0], "tool") ?? "tool",
+    state: ended === undefined ? (begun === undefined ? "done" : "running") : isFailed ? "failed" : "done",
+    begun,
+    ended,
+    edits,
+    title: titleOf(begun, edits),
+    durationMs: num(ended, "duration_ms"),
+    exitCode: isFailed ? exitCodeOf(str(ended, "output") ?? "") : null,
+    parent: str(events[0], "parent_tool_use_id"),
+  };
+}
+
+function titleOf(begun: SandboxEvent | undefined, edits: readonly SandboxEvent[]): string {
+  const input = begun?.event_data.input;
+  if (typeof input === "string") return oneLine(input);
+  const fields = record(input);
+  const key = TITLES.find((each) => typeof fields[each] === "string" && fields[each] !== "");
+  if (key !== undefined) return oneLine(shown(fields[key]));
+  return edits.length > 0 ? edits.map((edit) => str(edit, "file_path")).join(", ") : oneLine(JSON.stringify(fields));
+}
+
+function oneLine(text: string): string {
+  const line = text.slice(0, 400).replace(/\s+/g, " ").trim();
+  return line.startsWith("/workspace/") ? line.slice("/workspace/".length) : line;
+}
+
+/** The CLI begins the output of a command that failed with its exit code. */
+function exitCodeOf(output: string): number | null {
+  const match = /^Exit code (\d+)/.exec(output);
+  return match === null ? null : Number(match[1]);
+}
+
+const LOOKS = new Set(["Read", "Glob", "Grep", "LS", "Bash"]);
+const SMALL_OUTPUT = 4_000;
+
+const judged = new WeakMap<Row, { revision: number; small: boolean }>();
+
+/** Whether a call is one of those that one skims over: it looked or ran, ended well, changed nothing, said little. */
+export function isSmall(row: Row): boolean {
+  if (row.kind !== "call") return false;
+  const before = judged.get(row);
+  if (before?.revision === row.revision) return before.small;
+  const small = judge(row);
+  judged.set(row, { revision: row.revision, small });
+  return small;
+}
+
+function judge(row: Row): boolean {
+  const call = callOf(row);
+  if (call.state !== "done" || call.begun === undefined || call.edits.length > 0 || !LOOKS.has(call.tool)) return false;
+  return call.tool === "Read" || (str(call.ended, "output") ?? "").length <= SMALL_OUTPUT;
+}

@@ -1,0 +1,103 @@
+import { Dot, type Tone } from "@/ui/badge";
+import { useNow } from "@/ui/moment";
+import { duration } from "@/ui/time";
+import { plain } from "../ansi";
+import { type Call, callOf } from "../call";
+import type { Row } from "../grouping";
+import { Output } from "../output";
+import { cut, record, shown } from "../payload";
+import { ScrollBox } from "../scroll-box";
+import { useTimelineState } from "../state";
+import { Card } from "./card";
+import { Edits } from "./edits";
+
+const TONES: Record<Call["state"], Tone> = { running: "info", done: "good", failed: "bad" };
+const WORDS: Record<Call["state"], string> = { running: "running", done: "done", failed: "failed" };
+
+/** A call of a tool with all that came of it. */
+export function CallCard({ row }: { row: Row }) {
+  const { upTo } = useTimelineState();
+  const call = callOf(row, upTo);
+  return (
+    <Card
+      row={row}
+      isNested={call.parent !== null}
+      isOpenAtFirst={call.state === "failed"}
+      mark={
+        <span className="mt-[7px] flex">
+          <Dot tone={TONES[call.state]} pulse={call.state === "running"} />
+          <span className="sr-only">{WORDS[call.state]}</span>
+        </span>
+      }
+      head={
+        <span className="flex min-w-0 items-baseline gap-2">
+          <span className="shrink-0 font-medium">{call.tool}</span>
+          <span className="min-w-0 truncate font-mono text-xs text-soft" title={call.title}>
+            {plain(call.title)}
+          </span>
+        </span>
+      }
+      aside={<Outcome call={call} isLive={upTo === null} />}
+      detail={<Detail call={call} />}
+    >
+      {call.edits.length > 0 ? <Edits edits={call.edits} /> : null}
+    </Card>
+  );
+}
+
+function Outcome({ call, isLive }: { call: Call; isLive: boolean }) {
+  if (call.state === "running") return isLive && call.begun !== undefined ? <Elapsed since={call.begun.occurred_at} /> : <span>running</span>;
+  return (
+    <>
+      {call.state === "failed" ? (
+        <span className="font-medium text-bad">{call.exitCode === null ? "error" : `exit ${call.exitCode}`}</span>
+      ) : null}
+      {call.durationMs === null ? null : <span title="How long it took">{duration(call.durationMs)}</span>}
+    </>
+  );
+}
+
+function Elapsed({ since }: { since: string }) {
+  const now = useNow();
+  return <span className="text-info">{duration(Math.max(0, now - Date.parse(since)))}</span>;
+}
+
+function Detail({ call }: { call: Call }) {
+  const input = call.begun?.event_data.input;
+  return (
+    <>
+      {call.begun === undefined ? null : <Asked call={call} input={input} />}
+      {call.ended === undefined ? (
+        <p className="text-xs text-faint">No answer yet.</p>
+      ) : (
+        <Output cut={cut(call.ended, call.ended.event_type === "agent.user_tool_result" ? "content" : "output")} label="Output" />
+      )}
+    </>
+  );
+}
+
+/** A command as one types it; anything else field by field. An edit's fields are better seen as its diff. */
+function Asked({ call, input }: { call: Call; input: unknown }) {
+  const fields = record(input);
+  if (call.tool === "Bash" && typeof fields.command === "string") {
+    return (
+      <ScrollBox isMono label="Command" className="max-h-60">
+        <span className="text-faint select-none">$ </span>
+        {plain(fields.command)}
+      </ScrollBox>
+    );
+  }
+  if (typeof input === "string") return <Output cut={cut(call.begun, "input")} label="Input" />;
+  const entries = Object.entries(fields);
+  if (entries.length === 0) return null;
+  return (
+    <dl className="grid min-w-0 grid-cols-[auto_minmax(0,1fr)] gap-x-3 gap-y-1 text-xs">
+      {entries.map(([name, value]) => (
+        <div key={name} className="contents">
+          <dt className="text-faint">{plain(name)}</dt>
+          <dd className="max-h-60 min-w-0 overflow-auto font-mono whitespace-pre-wrap [overflow-wrap:anywhere]">{plain(shown(value))}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

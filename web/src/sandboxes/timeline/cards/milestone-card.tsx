@@ -1,0 +1,62 @@
+import { CircleCheck, CircleX, Flag } from "lucide-react";
+import type { SandboxEvent } from "@/api/client";
+import { count, usd } from "@/ui/figures";
+import { cn } from "@/ui/cn";
+import { plain } from "../ansi";
+import type { Row } from "../grouping";
+import { isFailure } from "../kinds";
+import { ModelText } from "../markdown";
+import { cut, list, num, str } from "../payload";
+import { Card } from "./card";
+import { Checks } from "./checks";
+import { headline, isSuccess } from "./headlines";
+
+/** A step of the run as a whole: made, started, a round, done, verified, gone. */
+export function MilestoneCard({ row }: { row: Row }) {
+  const event = row.events[0];
+  if (event === undefined) return null;
+  const [isBad, isGood] = [isFailure(event), isSuccess(event)];
+  const Icon = isBad ? CircleX : isGood ? CircleCheck : Flag;
+  const note = noteOf(event);
+  const hasDetail = list(event, "checks").length > 0 || str(event, "final_output") !== null;
+  return (
+    <Card
+      row={row}
+      className={cn("my-0.5", isBad ? "border-bad/40 bg-bad-soft" : isGood ? "border-good/30 bg-good-soft" : "border-line")}
+      isOpenAtFirst={isBad && list(event, "checks").length > 0}
+      mark={<Icon aria-hidden className={cn("mt-1 size-3.5 shrink-0", isBad ? "text-bad" : isGood ? "text-good" : "text-faint")} />}
+      head={
+        <span className="flex flex-wrap items-baseline gap-x-2 [overflow-wrap:anywhere]">
+          <span className="font-medium">{plain(headline(event))}</span>
+          {note === "" ? null : <span className="text-xs text-soft">{plain(note)}</span>}
+        </span>
+      }
+      detail={hasDetail ? <Detail event={event} /> : undefined}
+    />
+  );
+}
+
+function Detail({ event }: { event: SandboxEvent }) {
+  const output = cut(event, "final_output");
+  return (
+    <>
+      {output.text === "" ? null : <ModelText text={output.text} />}
+      <Checks checks={list(event, "checks")} />
+    </>
+  );
+}
+
+function noteOf(event: SandboxEvent): string {
+  const [cost, tokens, commit, notes] = [num(event, "cost_usd"), num(event, "tokens"), str(event, "commit_sha"), str(event, "notes")];
+  const isEnd = event.event_type === "agent.completed" || event.event_type === "agent.failed";
+  return [
+    str(event, "reason") ?? "",
+    str(event, "error") ?? "",
+    commit === null ? "" : `commit ${commit.slice(0, 10)}`,
+    isEnd && cost !== null ? usd(cost) : "",
+    isEnd && tokens !== null ? `${count(tokens)} tokens` : "",
+    notes ?? "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}

@@ -1,0 +1,35 @@
+import { createElement, memo, type ComponentType } from "react";
+import type { Row } from "../grouping";
+import { kindOf } from "../kinds";
+import { CallCard } from "./call-card";
+import { ErrorCard, RateLimitCard } from "./error-card";
+import { HeartbeatsCard } from "./heartbeats-card";
+import { MilestoneCard } from "./milestone-card";
+import { EditCard, PlainCard, TurnLine } from "./small-cards";
+import { InjectedCard, InterruptedCard } from "./steer-card";
+import { TextCard, ThinkingCard } from "./text-card";
+
+const BY_TYPE: Record<string, ComponentType<{ row: Row }>> = {
+  "agent.message": TextCard,
+  "agent.thinking": ThinkingCard,
+  "agent.assistant_message": TurnLine,
+  "agent.error": ErrorCard,
+  "agent.stream_error": ErrorCard,
+  "agent.failed": ErrorCard,
+  "agent.rate_limited": RateLimitCard,
+  "agent.message_injected": InjectedCard,
+  "agent.interrupted": InterruptedCard,
+  "agent.file_edited": EditCard,
+};
+
+function cardOf(row: Row): ComponentType<{ row: Row }> {
+  if (row.kind === "call") return CallCard;
+  if (row.kind === "heartbeats") return HeartbeatsCard;
+  const type = row.events[0]?.event_type ?? "";
+  return BY_TYPE[type] ?? (kindOf(type) === "milestone" ? MilestoneCard : PlainCard);
+}
+
+/** Rows are changed in place; their revision tells when to draw them again. */
+export const RowCard = memo(function RowCard({ row }: { row: Row; revision: number }) {
+  return createElement(cardOf(row), { row });
+});

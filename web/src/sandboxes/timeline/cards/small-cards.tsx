@@ -1,0 +1,73 @@
+import { Dot } from "@/ui/badge";
+import { Ago } from "@/ui/moment";
+import { plain } from "../ansi";
+import type { Row } from "../grouping";
+import { num, str } from "../payload";
+import { useTimelineState } from "../state";
+import { Card } from "./card";
+import { Edits } from "./edits";
+import { RawEvents } from "./raw";
+
+/** A reply of the model begins: the line between two turns. */
+export function TurnLine({ row }: { row: Row }) {
+  const { highlight } = useTimelineState();
+  const event = row.events[0];
+  if (event === undefined) return null;
+  const turn = num(event, "turn");
+  const error = str(event, "error");
+  if (error !== null) return <PlainCard row={row} />;
+  return (
+    <div
+      data-seq={event.seq}
+      className={`flex items-center gap-2 px-2 pt-2 pb-0.5 text-2xs text-faint ${highlight === event.seq ? "bg-accent-soft" : ""}`}
+    >
+      <span className="font-medium">{turn === null ? "Reply" : `Turn ${turn}`}</span>
+      {str(event, "parent_tool_use_id") === null ? null : <span>sub-agent</span>}
+      <span className="h-px flex-1 bg-line" />
+      <span className="min-w-0 truncate">{plain(str(event, "model") ?? "")}</span>
+      <Ago at={event.occurred_at} />
+    </div>
+  );
+}
+
+/** Files that changed apart from any call. */
+export function EditCard({ row }: { row: Row }) {
+  return (
+    <Card
+      row={row}
+      mark={
+        <span className="mt-[7px] flex">
+          <Dot tone="good" />
+        </span>
+      }
+      head={<span className="font-medium">Changed</span>}
+    >
+      <Edits edits={row.events} />
+    </Card>
+  );
+}
+
+/** An event of which nothing more is known: its name, and what it carries as it is. */
+export function PlainCard({ row }: { row: Row }) {
+  const event = row.events[0];
+  if (event === undefined) return null;
+  const summary = JSON.stringify(event.event_data);
+  return (
+    <Card
+      row={row}
+      className="text-soft"
+      mark={
+        <span className="mt-[7px] flex">
+          <Dot tone="neutral" />
+        </span>
+      }
+      head={
+        <span className="flex min-w-0 items-baseline gap-2">
+          <span className="shrink-0 font-mono text-xs">{plain(event.event_type)}</span>
+          <span className="min-w-0 truncate font-mono text-2xs text-faint">{plain(summary.slice(0, 300))}</span>
+        </span>
+      }
+      detail={<RawEvents events={row.events} />}
+    />
+  );
+}

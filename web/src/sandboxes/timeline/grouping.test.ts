@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import type { SandboxEvent } from "@/api/client";
+import { Timeline } from "./grouping";
+import { dice, event, randomRun } from "./samples";
+
+const shape = (timeline: Timeline) =>
+  timeline.rows.map((row) => ({ kind: row.kind, callId: row.callId, mask: row.mask, seqs: row.events.map((each) => each.seq) }));
+
+function grouped(events: readonly SandboxEvent[]): Timeline {
+  const timeline = new Timeline();
+  timeline.append(events);
+  return timeline;
+}
+
+/** As a page gets them: some in the middle first, then pages before and batches behind, in any order. */
+function arrive(events: readonly SandboxEvent[], seed: number): Timeline {
+  const roll = dice(seed);
+  const timeline = new Timeline();
+  let first = roll(events.length);
+  let last = first;
+  while (first > 0 || last < events.length) {
+    const size = 1 + roll(12);
+    if (roll(2) === 0 && first > 0 && last > first) {
+      timeline.prepend(events.slice(Math.max(0, first - size), first));
+      first = Math.max(0, first - size);
+    } else if (last < events.length) {
+      timeline.append(events.slice(last, last + size));
+      last = Math.min(events.length, last + size);
+    }
+  }
+  return timeline;
+}
+
+describe("grouping", () => {
+  it("puts a call, its answer and its edits into one row", () => {
+    const id = { tool_use_id: "a", tool: "Edit" };
+    const timeline = grouped([
+      event(1, "agent.tool_use", id),
+      event(2, "agent.message", { text: "meanwhile" }),
+      event(3, "agent.tool_completed", id),
+      event(4, "agent.user_tool_result", id),
+      event(5, "agent.file_edited", id),
+    ]);
+    expect(timeline.rows.map((row) => row.events.map((each) => each.seq))).toEqual([[1, 3, 4, 5], [2]]);
+  });
+
+  it("counts heartbeats as one row although a call ended between them", () => {
+    const id = { tool_use_id: "a", tool: "Bash" };
+    const timeline = grouped([
+      event(1, "agent.tool_use", id),
+      event(2, "agent.heartbeat"),
+      event(3, "agent.tool_completed", id),
+      event(4, "agent.heartbeat"),
+    ]);
+    expect(timeline.rows.map((row) => row.kind)).toEqual(["call", "heartbeats"]);
+  });
+
+  it("is the same whether events come at once or in parts, older ones too", () => {
+    for (let seed = 1; seed <= 150; seed += 1) {
+      const events = randomRun(120, seed);
+      const [whole, parts] = [grouped(events), arrive(events, seed)];
+      expect(shape(parts)).toEqual(shape(whole));
+      expect([parts.counts, parts.failures]).toEqual([whole.counts, whole.failures]);
+    }
+  });
+
+  it("says from which row on something changed", () => {
+    const id = { tool_use_id: "a", tool: "Bash" };
+    const timeline = grouped([event(1, "agent.message"), event(2, "agent.tool_use", id), event(3, "agent.message")]);
+    expect(timeline.takeChanges()).toBe(0);
+    expect(timeline.takeChanges()).toBe(3);
+    timeline.append([event(4, "agent.tool_completed", id)]);
+    expect(timeline.takeChanges()).toBe(1);
+  });
+
+  it("finds the row of an event that was put into an earlier one", () => {
+    const id = { tool_use_id: "a", tool: "Bash" };
+    const timeline = grouped([event(1, "agent.tool_use", id), event(2, "agent.message"), event(3, "agent.tool_completed", id)]);
+    expect([timeline.indexOf(3), timeline.indexOf(2), timeline.indexOf(9)]).toEqual([0, 1, -1]);
+  });
+
+  it("takes in what a feed grew by, once", () => {
+    const events = randomRun(60, 7);
+    const timeline = new Timeline();
+    for (const [first, last] of [[20, 30], [10, 30], [10, 45], [0, 60], [0, 60]] as const) {
+      const part = events.slice(first, last);
+      timeline.sync({ events: part, first: part[0]!.seq, last: part.at(-1)!.seq });
+    }
+    expect(shape(timeline)).toEqual(shape(grouped(events)));
+  });
+});

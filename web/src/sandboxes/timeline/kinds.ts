@@ -1,0 +1,113 @@
+import type { SandboxEvent } from "@/api/client";
+import { flag } from "./payload";
+
+/** What one looks for in a timeline. Each is a bit, so that a row can be of several. */
+export const KIND = {
+  text: 1,
+  thinking: 2,
+  tool: 4,
+  edit: 8,
+  steer: 16,
+  error: 32,
+  milestone: 64,
+  heartbeat: 128,
+  other: 256,
+} as const;
+export type Kind = keyof typeof KIND;
+
+export const KINDS = Object.keys(KIND) as Kind[];
+export const ALL_KINDS = 511;
+
+export const KIND_LABELS: Record<Kind, string> = {
+  text: "Replies",
+  thinking: "Thinking",
+  tool: "Tools",
+  edit: "Edits",
+  steer: "Said to it",
+  error: "Errors",
+  milestone: "Milestones",
+  heartbeat: "Heartbeats",
+  other: "Other",
+};
+
+const BY_TYPE: Record<string, Kind> = {
+  "agent.message": "text",
+  "agent.thinking": "thinking",
+  "agent.tool_use": "tool",
+  "agent.tool_completed": "tool",
+  "agent.user_tool_result": "tool",
+  "agent.subagent_invoked": "tool",
+  "agent.subagent_completed": "tool",
+  "agent.skill_invoked": "tool",
+  "agent.file_edited": "edit",
+  "agent.message_injected": "steer",
+  "agent.interrupted": "steer",
+  "agent.error": "error",
+  "agent.stream_error": "error",
+  "agent.heartbeat": "heartbeat",
+  "agent.started": "milestone",
+  "agent.waiting": "milestone",
+  "agent.completed": "milestone",
+  "agent.failed": "milestone",
+  "agent.shutdown": "milestone",
+};
+
+const MILESTONES = /^(sandbox|task|iteration|spec)\./;
+
+export function kindOf(type: string): Kind {
+  return BY_TYPE[type] ?? (MILESTONES.test(type) ? "milestone" : "other");
+}
+
+const FAILURES = new Set([
+  "agent.error",
+  "agent.stream_error",
+  "agent.failed",
+  "iteration.failed",
+  "spec.phase_failed",
+  "spec.execution_failed",
+  "sandbox.lost",
+]);
+
+/** Whether this event tells of something that went wrong. */
+export function isFailure(event: SandboxEvent): boolean {
+  if (FAILURES.has(event.event_type)) return true;
+  const { event_type: type, event_data: data } = event;
+  if (type === "agent.tool_completed" || type === "agent.subagent_completed") return flag(event, "is_error");
+  if (type === "agent.completed") return data.success === false;
+  if (type === "task.verified") return data.verified === false;
+  if (type === "iteration.validation") return data.passed === false;
+  if (type === "agent.assistant_message") return typeof data.error === "string";
+  return type === "sandbox.terminated" && data.status === "failed";
+}
+
+export function maskOf(event: SandboxEvent): number {
+  return KIND[kindOf(event.event_type)] | (isFailure(event) ? KIND.error : 0);
+}
+
+/** The kinds that an address asks for; all when it names none that is known. */
+export function readKinds(text: string | undefined): number {
+  const wanted = (text ?? "").split(",");
+  const mask = KINDS.reduce((sum, kind) => (wanted.includes(kind) ? sum | KIND[kind] : sum), 0);
+  return mask === 0 ? ALL_KINDS : mask;
+}
+
+export function writeKinds(mask: number): string | undefined {
+  if (mask === ALL_KINDS || mask === 0) return undefined;
+  return KINDS.filter((kind) => (mask & KIND[kind]) !== 0).join(",");
+}
+
+/** One event type for each thing that a kind counts, so that a call with its answer is one. */
+const COUNTED: Partial<Record<Kind, readonly string[]>> = {
+  tool: ["agent.tool_use"],
+};
+
+/** How many there are of each kind, by the numbers that the sandbox's row keeps of each type. */
+export function countKinds(counts: Record<string, number>): Record<Kind, number> {
+  const sums = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>;
+  for (const [type, amount] of Object.entries(counts)) {
+    const kind = kindOf(type);
+    if (COUNTED[kind]?.includes(type) ?? true) sums[kind] += amount;
+    if (kind !== "error" && FAILURES.has(type)) sums.error += amount;
+  }
+  return sums;
+}

@@ -1,0 +1,69 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { fetchText } from "@/api/client";
+import { Button } from "@/ui/button";
+import { bytes } from "@/ui/figures";
+import { AnsiText } from "./ansi-text";
+import type { Cut } from "./payload";
+import { ScrollBox } from "./scroll-box";
+import { useTimelineState } from "./state";
+
+const LINES = 16;
+const CHARACTERS = 4_000;
+/** More than this is not put on the page, it can be saved. */
+const MOST = 1_000_000;
+
+/** What a program printed: its beginning, and all of it when asked. */
+export function Output({ cut, label }: { cut: Cut; label: string }) {
+  const { sandboxId } = useTimelineState();
+  const [isWhole, setWhole] = useState(false);
+  const path = cut.blob === null ? null : `/api/v1/sandboxes/${encodeURIComponent(sandboxId)}/blobs/${cut.blob}`;
+  const blob = useQuery({
+    queryKey: ["blob", sandboxId, cut.blob],
+    queryFn: ({ signal }) => fetchText(path ?? "", signal),
+    enabled: isWhole && path !== null,
+    staleTime: Infinity,
+  });
+  const short = begin(cut.text);
+  const isShort = short.length < cut.text.length || path !== null;
+  const text = isWhole ? (blob.data ?? cut.text).slice(0, MOST) : short;
+  if (cut.text === "") return <p className="text-xs text-faint">No {label.toLowerCase()}.</p>;
+  return (
+    <div className="min-w-0 space-y-1">
+      <ScrollBox isMono label={label} className={isWhole ? "max-h-[32rem]" : "max-h-96"}>
+        <AnsiText text={text} />
+      </ScrollBox>
+      {isShort ? (
+        <div className="flex flex-wrap items-center gap-2">
+          <Button size="small" variant="quiet" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
+            {isWhole ? "Show less" : `Show all (${bytes(cut.size ?? cut.text.length)})`}
+          </Button>
+          {path !== null ? (
+            <a href={path} download="output.txt" className="text-xs text-accent underline">
+              Download
+            </a>
+          ) : null}
+          <span role="status" className="text-xs text-faint">
+            {isWhole ? note(blob.isFetching, blob.isError, (blob.data ?? "").length, path === null && cut.size !== null) : null}
+          </span>
+        </div>
+      ) : null}
+    </div>
+  );
+}
+
+function note(isFetching: boolean, isError: boolean, length: number, isGone: boolean): string | null {
+  if (isFetching) return "Loading the rest…";
+  if (isError) return "The rest could not be loaded; close and open it to try again.";
+  if (isGone) return "The rest was not kept.";
+  return length > MOST ? `The first ${bytes(MOST)} are shown; download it to see all.` : null;
+}
+
+function begin(text: string): string {
+  let end = -1;
+  for (let line = 0; line < LINES; line += 1) {
+    end = text.indexOf("\n", end + 1);
+    if (end === -1) return text.slice(0, CHARACTERS);
+  }
+  return text.slice(0, Math.min(end, CHARACTERS));
+}

@@ -1,0 +1,32 @@
+import type { Row } from "./grouping";
+
+/** What a row was last asked, and said. Rows only grow, so a yes stays a yes. */
+const known = new WeakMap<Row, { query: string; revision: number; hit: boolean }>();
+
+let compiled: { query: string; pattern: RegExp } | null = null;
+
+/** Case does not matter; the words are looked for as they stand. */
+function patternOf(query: string): RegExp {
+  if (compiled?.query !== query) {
+    compiled = { query, pattern: new RegExp(query.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "i") };
+  }
+  return compiled.pattern;
+}
+
+/** Whether any text of the row's events has this in it. */
+export function matches(row: Row, query: string): boolean {
+  if (query === "") return true;
+  const before = known.get(row);
+  if (before?.query === query && (before.hit || before.revision === row.revision)) return before.hit;
+  const pattern = patternOf(query);
+  const hit = row.events.some((event) => pattern.test(event.event_type) || has(event.event_data, pattern));
+  known.set(row, { query, revision: row.revision, hit });
+  return hit;
+}
+
+function has(value: unknown, pattern: RegExp): boolean {
+  if (typeof value === "string") return pattern.test(value);
+  if (typeof value === "number") return pattern.test(String(value));
+  if (typeof value !== "object" || value === null) return false;
+  return Object.values(value).some((each) => has(each, pattern));
+}

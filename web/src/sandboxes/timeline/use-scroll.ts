@@ -1,0 +1,112 @@
+import { defaultRangeExtractor, type Range, useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
+import { type RefObject, useCallback, useEffect, useLayoutEffect, useReducer, useRef } from "react";
+import { estimate } from "./estimate";
+import { END_PX, type Scroll, scroll } from "./scrolling";
+import type { Shown } from "./shown";
+
+export interface Scrolling {
+  virtualizer: Virtualizer<HTMLDivElement, Element>;
+  state: Scroll;
+  /** How many items came since the reader left the end. */
+  fresh: number;
+  onScroll(): void;
+  /** Someone's hand is on the list: for a moment nothing pulls it to the end. */
+  onTouch(): void;
+  toLatest(): void;
+  /** Go to an event as soon as it is there. */
+  toEvent(seq: number): void;
+  /** The event that was on the way to is in view. */
+  arrived(): void;
+}
+
+const TOUCH_MS = 300;
+
+/** The list's scrolling: `scrolling.ts` says what is meant, this does it. */
+export function useScroll(
+  box: RefObject<HTMLDivElement | null>,
+  shown: Shown,
+  options: { count: number; last: number; listKey: string; kept: number | null; start: number | null },
+): Scrolling {
+  const { count, last, listKey, kept } = options;
+  const [state, dispatch] = useReducer(scroll, options.start, (start): Scroll =>
+    start === null ? { intent: "open" } : { intent: "jump", seq: start, seen: 0 },
+  );
+  const before = useRef(0);
+  const touched = useRef(-Infinity);
+  // A new function makes the virtualizer measure everything anew, which a changed filter asks for and nothing else does.
+  // oxlint-disable-next-line react-hooks/exhaustive-deps
+  const getItemKey = useCallback((index: number) => shown.items[index]?.key ?? index, [shown, listKey]);
+  const virtualizer = useVirtualizer<HTMLDivElement, Element>({
+    count,
+    getItemKey,
+    getScrollElement: () => box.current,
+    estimateSize: (index) => estimate(shown.items[index]),
+    rangeExtractor: (range: Range) => withKept(defaultRangeExtractor(range), kept, count),
+    overscan: 6,
+    paddingStart: 8,
+    paddingEnd: 12,
+    anchorTo: "end",
+    followOnAppend: true,
+    scrollEndThreshold: END_PX,
+    useFlushSync: false,
+  });
+
+  const intent = state.intent;
+  const height = virtualizer.getTotalSize();
+  useLayoutEffect(() => {
+    if (count === 0 || box.current === null) return;
+    if (intent === "open") {
+      virtualizer.scrollToEnd();
+      dispatch({ type: "shown", last });
+    } else if (intent === "follow" && !isAtEnd(box.current) && performance.now() - touched.current > TOUCH_MS) {
+      virtualizer.scrollToEnd();
+    }
+  }, [intent, count, last, height, box, virtualizer]);
+
+  // What is below the list grows and shrinks, and the end is to stay in sight.
+  const isThere = count > 0;
+  useEffect(() => {
+    const element = box.current;
+    if (!isThere || element === null || intent !== "follow") return;
+    const observer = new ResizeObserver(() => virtualizer.scrollToEnd());
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [box, virtualizer, intent, isThere]);
+
+  return {
+    virtualizer,
+    state,
+    fresh: state.intent === "hold" ? shown.items.length - shown.countUpTo(state.seen) : 0,
+    onScroll() {
+      const element = box.current;
+      if (element === null) return;
+      const isUpward = element.scrollTop < before.current - 1;
+      before.current = element.scrollTop;
+      const atEnd = isAtEnd(element);
+      const isTouched = performance.now() - touched.current < TOUCH_MS;
+      // Growing content leaves the end behind without anyone having scrolled; only who goes up means to stay.
+      if (atEnd || isUpward || isTouched) dispatch({ type: "scrolled", atEnd, last });
+    },
+    onTouch() {
+      touched.current = performance.now();
+    },
+    toLatest() {
+      touched.current = -Infinity;
+      dispatch({ type: "latest" });
+      virtualizer.scrollToEnd();
+    },
+    toEvent: (seq) => dispatch({ type: "asked", seq, last }),
+    arrived: () => dispatch({ type: "arrived", atEnd: box.current !== null && isAtEnd(box.current), last }),
+  };
+}
+
+function isAtEnd(element: HTMLElement): boolean {
+  return element.scrollHeight - element.scrollTop - element.clientHeight <= END_PX;
+}
+
+/** The row that has the focus stays there however far it is scrolled away. */
+function withKept(indexes: number[], kept: number | null, count: number): number[] {
+  if (kept === null || kept < 0 || kept >= count || indexes.includes(kept)) return indexes;
+  return [...indexes, kept].toSorted((one, other) => one - other);
+}
+
