@@ -65,7 +65,7 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     app.state.masker = Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token])
     app.state.waiters = Waiters(bus)
     doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker))
-    app.doors = ServerErrorMiddleware(BodyLimits(doors), handler=errors.unexpected)
+    app.doors = ServerErrorMiddleware(doors, handler=errors.unexpected)
     app.add_middleware(BodyLimits)
     errors.install(app)
     app.add_exception_handler(idempotency.Replay, idempotency.replay)
