@@ -1,8 +1,8 @@
 """Identifiers."""
 
-from uuid import UUID
+from uuid import RFC_4122, UUID
 
-from omoi_os.ids import new_token, sandbox_id_for_task, token_hash, uuid7
+from omoi_os.ids import new_token, sandbox_id_for_task, token_hash, uuid7, uuid7_text
 
 
 def test_row_ids_are_version_7_and_sort_by_time() -> None:
@@ -10,6 +10,16 @@ def test_row_ids_are_version_7_and_sort_by_time() -> None:
 
     assert {value.version for value in ids} == {7}
     assert [value.int >> 80 for value in ids] == sorted(value.int >> 80 for value in ids)
+
+
+def test_row_ids_as_text_are_of_the_same_kind() -> None:
+    texts = [uuid7_text() for _ in range(200)]
+
+    ids = [UUID(text) for text in texts]
+    assert [str(value) for value in ids] == texts
+    assert {(value.version, value.variant) for value in ids} == {(7, RFC_4122)}
+    assert abs((ids[0].int >> 80) - (uuid7().int >> 80)) < 60_000
+    assert len({value.int & (1 << 62) - 1 for value in ids}) == 200
 
 
 def test_a_sandbox_is_named_after_the_last_digits_of_its_task() -> None:

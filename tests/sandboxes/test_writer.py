@@ -89,6 +89,32 @@ async def test_a_commit_that_fails_hurts_only_who_made_it_fail(sessions: Session
         assert await stored(sessions, each) == ["sandbox.created", "1", "2"]
 
 
+async def test_a_connection_that_is_lost_in_a_commit_answers_nobody_falsely(sessions: Sessions) -> None:
+    reporters = await make_reporters(sessions, 3, at_work=True)
+    async with sessions.begin() as session:
+        await session.execute(
+            text(
+                "CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                " PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END $$"
+            )
+        )
+        await session.execute(text("CREATE TRIGGER cut BEFORE INSERT ON outbox FOR EACH ROW EXECUTE FUNCTION cut()"))
+    made = a_writer(sessions)
+
+    lost = await asyncio.gather(
+        *(post(made, each, {"seq": 1, "event_data": {"n": 1}}) for each in reporters), return_exceptions=True
+    )
+    async with sessions.begin() as session:
+        await session.execute(text("DROP TRIGGER cut ON outbox"))
+    nothing = [await stored(sessions, each) for each in reporters]
+    again = await asyncio.gather(*(post(made, each, {"seq": 1, "event_data": {"n": 1}}) for each in reporters))
+
+    assert [type(outcome) for outcome in lost] == [NotReady] * 3
+    assert nothing == [["sandbox.created"]] * 3
+    assert [answer.last_seq for answer in again if isinstance(answer, Recorded)] == [1, 1, 1]
+    assert [await stored(sessions, each) for each in reporters] == [["sandbox.created", "1"]] * 3
+
+
 async def test_a_sandbox_whose_row_is_held_delays_nobody_else(sessions: Sessions) -> None:
     held, free = await make_reporters(sessions, 2, at_work=True)
     made = a_writer(sessions)

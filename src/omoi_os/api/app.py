@@ -73,7 +73,7 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     app.state.trail = Trail(sessions, app.state.masker)
     app.state.availability = Availability(settings)
     doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker, app.state.trail))
-    app.doors = ServerErrorMiddleware(BodyLimits(doors), handler=errors.unexpected)
+    app.doors = ServerErrorMiddleware(doors, handler=errors.unexpected)
     app.add_middleware(BodyLimits)
     app.add_middleware(Guard, settings=settings)
     errors.install(app)

@@ -1,8 +1,10 @@
 """How large a body may be, decided before it is read."""
 
 import re
+from collections.abc import Mapping
 from http import HTTPStatus
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from omoi_os.api.errors import BodyTooLarge, problem
@@ -38,19 +40,25 @@ class BodyLimits:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        encoding = headers.get(b"content-encoding", b"identity").strip().lower()
-        if encoding != b"identity":
-            detail = "send the body as it is: no Content-Encoding but identity is taken"
-            await problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)(scope, receive, send)
-            return
         limit = limit_for(scope["method"], scope["path"])
-        declared = headers.get(b"content-length", b"0")
-        if not declared.isdigit() or len(declared) > 18 or int(declared) > limit:
-            error = BodyTooLarge(limit)
-            await problem(error.status_code, error.detail)(scope, receive, send)
+        refused = refusal(dict(scope["headers"]), limit)
+        if refused is not None:
+            await refused(scope, receive, send)
             return
         await self._app(scope, _bounded(receive, limit), send)
+
+
+def refusal(headers: Mapping[bytes, bytes], limit: int) -> Response | None:
+    """The answer to a request whose head says already that its body is not taken."""
+    encoding = headers.get(b"content-encoding")
+    if encoding is not None and encoding.strip().lower() != b"identity":
+        detail = "send the body as it is: no Content-Encoding but identity is taken"
+        return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
+    declared = headers.get(b"content-length", b"0")
+    if not declared.isdigit() or len(declared) > 18 or int(declared) > limit:
+        error = BodyTooLarge(limit)
+        return problem(error.status_code, error.detail)
+    return None
 
 
 def _bounded(receive: Receive, limit: int) -> Receive:

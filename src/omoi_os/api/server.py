@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import signal
 import socket
 from collections.abc import Generator
@@ -84,17 +85,25 @@ async def run(settings: Settings) -> None:
                 ws_per_message_deflate=False,
                 lifespan="off",
                 access_log=False,
+                proxy_headers=False,
                 server_header=False,
                 log_level="warning",
                 # Its lines go where ours go, and are written as ours are.
                 log_config=None,
                 timeout_graceful_shutdown=DRAIN_SECONDS,
             )
+            _spare_what_stays()
             await _Server(config, app.state.waiters, app.state.hub).serve(sockets=[listener])
             await app.state.trail.close()
     finally:
         listener.close()
         await engine.dispose()
+
+
+def _spare_what_stays() -> None:
+    """Keep the garbage collector away from what was loaded: it lives on, and a look at all of it stops everyone."""
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 async def _ensure_admin(settings: Settings, sessions: Sessions) -> None:

@@ -1,12 +1,11 @@
 """The bus: wake-ups between processes. A lost one costs a moment, never a fact: the truth is in the tables."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
-import psycopg
 from sqlalchemy.ext.asyncio import AsyncSession
 
 
@@ -28,7 +27,13 @@ class Wakeup:
     resync: bool = False
 
 
-AfterCommit = Callable[[], Awaitable[None]]
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A wake-up for a transaction on a bare connection: what that has to notify, and what is to be called behind it."""
+
+    channel: str = ""
+    payload: str | None = None
+    committed: Callable[[], None] | None = None
 
 
 class Bus(Protocol):
@@ -37,8 +42,8 @@ class Bus(Protocol):
     async def announce(self, session: AsyncSession, topic: Topic, key: str) -> None:
         """Wake the listeners once the session's transaction has committed; never if it has not."""
 
-    async def announce_on(self, connection: psycopg.AsyncConnection[Any], topic: Topic, key: str) -> AfterCommit:
-        """The same for a transaction on a bare connection: the caller calls what is returned once it has committed."""
+    def notice(self, topic: Topic, key: str) -> Notice:
+        """The same for a transaction on a bare connection, which does with it what it says."""
 
     def listen(self, *topics: Topic) -> AbstractAsyncContextManager[AsyncIterator[Wakeup]]:
         """Wake-ups from now on. A `resync` comes first, and again after every lost connection."""

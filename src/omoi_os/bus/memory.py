@@ -2,13 +2,12 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
 
-import psycopg
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
-from omoi_os.bus.base import AfterCommit, Topic, Wakeup
+from omoi_os.bus.base import Notice, Topic, Wakeup
 from omoi_os.bus.inbox import Inbox
 from omoi_os.bus.pending import Announcement, announce_at
 
@@ -23,13 +22,9 @@ class MemoryBus:
         """Kept until the session commits; dropped when it rolls back."""
         announce_at("after_commit", session, (topic, key), self._committed)
 
-    async def announce_on(self, connection: psycopg.AsyncConnection[Any], topic: Topic, key: str) -> AfterCommit:
+    def notice(self, topic: Topic, key: str) -> Notice:
         """Told when the caller says that it has committed."""
-
-        async def tell() -> None:
-            self._send([(topic, key)])
-
-        return tell
+        return Notice(committed=partial(self._send, [(topic, key)]))
 
     def _committed(self, _session: Session, announced: Sequence[Announcement]) -> None:
         self._send(announced)

@@ -5,14 +5,13 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 
 import psycopg
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
-from omoi_os.bus.base import AfterCommit, Topic, Wakeup
+from omoi_os.bus.base import Notice, Topic, Wakeup
 from omoi_os.bus.inbox import Inbox
 from omoi_os.bus.pending import Announcement, announce_at
 from omoi_os.db.base import plain_url
@@ -33,10 +32,9 @@ class PostgresBus:
         """Part of the session's transaction: sent at its commit, all of them together, and only then."""
         announce_at("before_commit", session, (topic, key), _notify)
 
-    async def announce_on(self, connection: psycopg.AsyncConnection[Any], topic: Topic, key: str) -> AfterCommit:
-        """Part of the connection's transaction; nothing is left to do afterwards."""
-        await connection.execute("SELECT pg_notify(%s, %s)", [CHANNEL, f"{topic}:{key}"])
-        return _nothing
+    def notice(self, topic: Topic, key: str) -> Notice:
+        """Part of the transaction; nothing is left to do afterwards."""
+        return Notice(CHANNEL, f"{topic}:{key}")
 
     @asynccontextmanager
     async def listen(self, *topics: Topic) -> AsyncIterator[AsyncIterator[Wakeup]]:
@@ -66,10 +64,6 @@ class PostgresBus:
             except psycopg.Error as error:
                 log.warning("bus: connection lost, trying again: %s", str(error).strip())
             await asyncio.sleep(RECONNECT_SECONDS)
-
-
-async def _nothing() -> None:
-    """The database tells the listeners by itself."""
 
 
 def _notify(session: Session, announced: Sequence[Announcement]) -> None:

@@ -6,9 +6,8 @@ import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
 
-import psycopg
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -16,7 +15,7 @@ from redis.exceptions import RedisError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
-from omoi_os.bus.base import AfterCommit, Topic, Wakeup
+from omoi_os.bus.base import Notice, Topic, Wakeup
 from omoi_os.bus.inbox import Inbox
 from omoi_os.bus.pending import Announcement, announce_at
 
@@ -57,13 +56,9 @@ class RedisBus:
         """Kept until the session commits; dropped when it rolls back."""
         announce_at("after_commit", session, (topic, key), self._committed)
 
-    async def announce_on(self, connection: psycopg.AsyncConnection[Any], topic: Topic, key: str) -> AfterCommit:
+    def notice(self, topic: Topic, key: str) -> Notice:
         """Published when the caller says that it has committed."""
-
-        async def publish() -> None:
-            self._send([(topic, key)])
-
-        return publish
+        return Notice(committed=partial(self._send, [(topic, key)]))
 
     def _committed(self, _session: Session, announced: Sequence[Announcement]) -> None:
         self._send(announced)

@@ -1,10 +1,11 @@
 """The two hot routes: the doors that events come in by, and their description for FastAPI."""
 
-import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
 from fastapi import APIRouter
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import SQLAlchemyError
@@ -12,7 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from omoi_os.api.errors import answer_for, problems
+from omoi_os.api.errors import BodyTooLarge, answer_for, problems
+from omoi_os.api.limits import BATCH_LIMIT, DEFAULT_LIMIT, refusal
 from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.db.base import Sessions
@@ -75,9 +77,15 @@ class EventDoors:
         """Store what is posted and answer it."""
         place = _PLACE.fullmatch(scope["path"])
         assert place is not None  # noqa: S101  others do not come here
+        sandbox_id, batch = place.groups()
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        limit = DEFAULT_LIMIT if batch is None else BATCH_LIMIT
+        refused = refusal(headers, limit)
+        if refused is not None:
+            await refused(scope, receive, send)
+            return
         try:
-            sandbox_id, batch = place.groups()
-            body = await _take(self._intake, scope, receive, sandbox_id=sandbox_id, alone=batch is None)
+            body = await self._take(headers, _Body(receive, limit), sandbox_id, alone=batch is None)
         except ClientDisconnect:
             return
         except (OmoiError, HTTPException, RequestValidationError, SQLAlchemyError, OSError) as error:
@@ -86,6 +94,48 @@ class EventDoors:
             return
         await send({"type": "http.response.start", "status": 200, "headers": _headers(body)})
         await send({"type": "http.response.body", "body": body})
+
+    async def _take(self, headers: Mapping[bytes, bytes], posted: "_Body", sandbox_id: str, *, alone: bool) -> bytes:
+        """Who calls is decided before the body is read, and what they may send before it is looked at."""
+        intake = self._intake
+        hashed = await intake.callers.identify(headers.get(b"authorization", b""), sandbox_id)
+        intake.quota.check(sandbox_id)
+        with intake.room.place(sandbox_id) as place:
+            body = await posted.read(place)
+            # Charged before the body is looked at: bad ones cost the most.
+            units = 1 + len(body) // UNIT_BYTES
+            intake.quota.charge(sandbox_id, units)
+            batch = _drafts(body, headers.get(b"content-type", b""), intake.masker, alone=alone)
+            place.take_events(len(batch.drafts))
+            if len(batch.drafts) > units:
+                intake.quota.charge(sandbox_id, len(batch.drafts) - units)
+            return _encode(await _store(intake, sandbox_id, hashed, batch, alone=alone, size=len(body)), sandbox_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """What is still to be read, up to a limit."""
+
+    receive: Receive
+    limit: int
+
+    async def read(self, place: Place) -> bytes:
+        """All of it. `BodyTooLarge` as soon as it is, `ClientDisconnect` when the rest does not come."""
+        message = await self.receive()
+        body: bytes | bytearray = message.get("body", b"")
+        place.take_body(len(body))
+        if message.get("more_body", False):
+            body = bytearray(body)
+        while message.get("more_body", False) and len(body) <= self.limit:
+            message = await self.receive()
+            part = message.get("body", b"")
+            place.take_body(len(part))
+            body += part
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        if len(body) > self.limit:
+            raise BodyTooLarge(self.limit)
+        return bytes(body)
 
 
 @router.post("/events", summary="Report one event")
@@ -99,23 +149,6 @@ async def post_event(sandbox: CallingSandbox, body: EventIn) -> EventReceived:  
 @router.post("/events/batch", summary="Report events")
 async def post_events(sandbox: CallingSandbox, body: EventBatch) -> BatchReceived:  # type: ignore[empty-body]
     """Store what the worker has spooled. It may forget everything up to `last_seq` and resends the rest."""
-
-
-async def _take(intake: Intake, scope: Scope, receive: Receive, *, sandbox_id: str, alone: bool) -> bytes:
-    """Who calls is decided before the body is read, and what they may send before it is looked at."""
-    headers: dict[bytes, bytes] = dict(scope["headers"])
-    hashed = await intake.callers.identify(headers.get(b"authorization", b""), sandbox_id)
-    intake.quota.check(sandbox_id)
-    with intake.room.place(sandbox_id) as place:
-        body = await _read(receive, place)
-        # Charged before the body is looked at: bad ones cost the most.
-        units = 1 + len(body) // UNIT_BYTES
-        intake.quota.charge(sandbox_id, units)
-        batch = _drafts(body, headers.get(b"content-type", b""), intake.masker, alone=alone)
-        place.take_events(len(batch.drafts))
-        if len(batch.drafts) > units:
-            intake.quota.charge(sandbox_id, len(batch.drafts) - units)
-        return _encode(await _store(intake, sandbox_id, hashed, batch, alone=alone, size=len(body)), sandbox_id)
 
 
 async def _store(intake: Intake, sandbox_id: str, hashed: str, batch: Batch, *, alone: bool, size: int) -> Answer:
@@ -155,21 +188,8 @@ def _drafts(body: bytes, content_type: bytes, masker: Masker, *, alone: bool) ->
     return Batch([drafts.read_one(body, masker)]) if alone else drafts.read_batch(body, masker)
 
 
-async def _read(receive: Receive, place: Place) -> bytes:
-    parts = []
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        parts.append(message.get("body", b""))
-        place.take_body(len(parts[-1]))
-        more = message.get("more_body", False)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
 def _encode(answer: Answer, sandbox_id: str) -> bytes:
-    return json.dumps(_received(answer, sandbox_id) if isinstance(answer, Received) else _recorded(answer)).encode()
+    return msgspec.json.encode(_received(answer, sandbox_id) if isinstance(answer, Received) else _recorded(answer))
 
 
 def _received(answer: Received, sandbox_id: str) -> dict[str, Any]:

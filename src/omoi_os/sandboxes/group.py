@@ -1,65 +1,82 @@
 """One commit for the posts of many sandboxes, as far as they change no state; it waits for nobody's lock."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
-import psycopg
+import msgspec
 
 from omoi_os import failpoint
-from omoi_os.bus.base import Bus, Topic
+from omoi_os.bus.base import Bus, Notice, Topic
+from omoi_os.db.pipeline import BEGIN, COMMIT, ROLLBACK, Found, Pipeline, Statement, joined, numbers
 from omoi_os.errors import BadToken, OmoiError
 from omoi_os.sandboxes.events import EFFECTS, ended
-from omoi_os.sandboxes.lifecycle import ENDED, Purpose, SandboxState
+from omoi_os.sandboxes.lifecycle import ENDED
 from omoi_os.sandboxes.masking import Masker
-from omoi_os.sandboxes.posts import Answer, NeedsLook, Post, Standing
+from omoi_os.sandboxes.posts import Answer, NeedsLook, Post, Row, Standing
 from omoi_os.sandboxes.service import UNKNOWN_TOKEN
 from omoi_os.stream.models import Change
-from omoi_os.tasks.lifecycle import TaskState
-
-Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
 #: The advisory locks are those of `repository.lock`, and all of them come before the first row is locked, which gives
 #: the transaction its number: so the numbers of transactions rise with those of a sandbox's events.
-_LOCK = """
+_LOCK = Statement(
+    "omoi_lock",
+    """
     WITH free AS MATERIALIZED (
-        SELECT id FROM unnest(%b::text[]) AS id WHERE pg_try_advisory_xact_lock(hashtextextended(id, 0))
+        SELECT id FROM unnest(string_to_array($1, chr(31))) AS id
+        WHERE pg_try_advisory_xact_lock(hashtextextended(id, 0))
     )
-    SELECT s.id, s.token_hash, s.status, s.end_reason, s.purpose, s.project_id, s.fence, s.last_seq, s.acked_seq,
-           s.event_counts, t.fence, t.status
+    SELECT s.id, s.token_hash, s.status, s.end_reason, s.fence, s.last_seq, s.acked_seq, s.event_counts,
+           s.purpose = 'work' AND (s.status = 'creating' OR t.fence <> s.fence OR t.status = 'assigned')
     FROM sandboxes s JOIN tasks t ON t.id = s.task_id
     WHERE s.id = ANY ((SELECT array_agg(id) FROM free)::text[])
     FOR NO KEY UPDATE OF s SKIP LOCKED
-"""
-_KNOWN = """
-    SELECT u.sandbox_id FROM unnest(%b::text[], %b::text[]) AS u(sandbox_id, event_id)
+    """,
+)
+_KNOWN = Statement(
+    "omoi_known",
+    """
+    SELECT u.sandbox_id
+    FROM unnest(string_to_array($1, chr(31)), string_to_array($2, chr(31))) AS u(sandbox_id, event_id)
     CROSS JOIN LATERAL (
         SELECT FROM sandbox_events e WHERE e.sandbox_id = u.sandbox_id AND e.event_id = u.event_id LIMIT 1
     ) AS known
-"""
-_MOVE = """
+    """,
+)
+_ADD = Statement(
+    "omoi_add",
+    """
+    INSERT INTO sandbox_events
+        (sandbox_id, seq, event_id, fence, posted_seq, event_type, event_data, source, occurred_at, created_at)
+    SELECT sandbox_id, seq, event_id, fence, posted_seq, event_type, event_data::json, source, occurred_at, $10
+    FROM unnest(
+        string_to_array($1, chr(31)), $2::int8[], string_to_array($3, chr(31)), $4::int8[], $5::int8[],
+        string_to_array($6, chr(31)), string_to_array($7, chr(31)), string_to_array($8, chr(31)), $9::timestamptz[]
+    ) AS e(sandbox_id, seq, event_id, fence, posted_seq, event_type, event_data, source, occurred_at)
+    """,
+)
+_MOVE = Statement(
+    "omoi_move",
+    """
     WITH moved AS (
-        SELECT * FROM unnest(
-            %b::text[], %b::uuid[], %b::int8[], %b::int8[], %b::int8[], %b::text[], %b::timestamptz[], %b::timestamptz[]
-        ) AS m(id, project_id, first_seq, last_seq, acked_seq, event_counts, heartbeat_at, work_at)
+        UPDATE sandboxes s SET
+            last_seq = m.last_seq, acked_seq = m.acked_seq, event_counts = m.event_counts::json,
+            last_heartbeat_at = coalesce(m.heartbeat_at, s.last_heartbeat_at),
+            first_heartbeat_at = coalesce(s.first_heartbeat_at, m.heartbeat_at),
+            last_work_at = coalesce(m.work_at, s.last_work_at)
+        FROM unnest(
+            string_to_array($1, chr(31)), $2::int8[], $3::int8[], $4::int8[], string_to_array($5, chr(31)),
+            $6::timestamptz[], $7::timestamptz[]
+        ) AS m(id, first_seq, last_seq, acked_seq, event_counts, heartbeat_at, work_at)
+        WHERE s.id = m.id
+        RETURNING s.project_id, s.id, m.first_seq, m.last_seq
     ), told AS (
         INSERT INTO outbox (change, project_id, sandbox_id, first_seq, last_seq)
-        SELECT %b, m.project_id, m.id, m.first_seq, m.last_seq FROM moved m
+        SELECT $8, project_id, id, first_seq, last_seq FROM moved
     )
-    UPDATE sandboxes s SET
-        last_seq = m.last_seq, acked_seq = m.acked_seq, event_counts = m.event_counts::json,
-        last_heartbeat_at = coalesce(m.heartbeat_at, s.last_heartbeat_at),
-        first_heartbeat_at = coalesce(s.first_heartbeat_at, m.heartbeat_at),
-        last_work_at = coalesce(m.work_at, s.last_work_at)
-    FROM moved m WHERE s.id = m.id
-"""
-_COPY = """
-    COPY sandbox_events
-        (sandbox_id, seq, event_id, fence, posted_seq, event_type, event_data, source, occurred_at, created_at)
-    FROM STDIN
-"""
+    SELECT pg_notify($9, payload) FROM unnest(ARRAY[$10]::text[]) AS payload WHERE payload IS NOT NULL
+    """,
+)
 
 
 @dataclass(slots=True)
@@ -71,57 +88,61 @@ class Outcome:
 
 
 async def store(
-    connection: Connection, bus: Bus, posts: Mapping[str, Sequence[Post]], *, now: datetime, masker: Masker
+    pipeline: Pipeline, bus: Bus, posts: Mapping[str, Sequence[Post]], *, now: datetime, masker: Masker
 ) -> Outcome:
-    """Store what can be stored of these posts, by their sandboxes, in one transaction of the connection's."""
-    outcome, standings = await _number(connection, posts, now=now, masker=masker)
+    """Store what can be stored of these posts, by their sandboxes, in one transaction of two round trips."""
+    outcome, standings = await _number(pipeline, posts, now=now, masker=masker)
     if not standings:
-        await connection.rollback()
+        pipeline.send(ROLLBACK)
+        await pipeline.answers(last=True)
         return outcome
-    async with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
-        await copy.write("".join(row for standing in standings for row in standing.rows))
-    failpoint.reach("after_insert")
-    await _move(connection, standings)
-    after_commit = await bus.announce_on(connection, Topic.STREAM, "")
-    failpoint.reach("before_commit")
-    await connection.commit()
+    notice = bus.notice(Topic.STREAM, "")
+    _add(pipeline, [row for standing in standings for row in standing.rows], now=now)
+    await _reach(pipeline, "after_insert")
+    _move(pipeline, standings, notice)
+    await _reach(pipeline, "before_commit")
+    pipeline.send(COMMIT)
+    await pipeline.answers(last=True)
     failpoint.reach("after_commit_before_ack")
-    await after_commit()
+    if notice.committed is not None:
+        notice.committed()
     return outcome
 
 
+async def _reach(pipeline: Pipeline, name: str) -> None:
+    """Come to a failpoint, with all that was sent before carried out."""
+    if failpoint.ARMED:
+        await pipeline.answers(last=False)
+        failpoint.reach(name)
+
+
 async def _number(
-    connection: Connection, posts: Mapping[str, Sequence[Post]], *, now: datetime, masker: Masker
+    pipeline: Pipeline, posts: Mapping[str, Sequence[Post]], *, now: datetime, masker: Masker
 ) -> tuple[Outcome, list[Standing]]:
     named = [(key, d.event.event_id) for key, some in posts.items() for p in some for d in p.drafts if d.event.event_id]
-    locked = await connection.execute(_LOCK, [sorted(posts)])
-    known = (
-        await connection.execute(_KNOWN, [[key for key, _ in named], [name for _, name in named]]) if named else None
-    )
-    rows = await locked.fetchall()
-    outcome = Outcome(apart=set(posts) - {row[0] for row in rows})
-    if known is not None:
-        outcome.apart |= {row[0] for row in await known.fetchall()}
+    pipeline.send(BEGIN)
+    pipeline.send(_LOCK, joined(sorted(posts)))
+    if named:
+        pipeline.send(_KNOWN, joined([key for key, _ in named]), joined([name for _, name in named]))
+    _, rows, *known = await pipeline.answers(last=False)
+    outcome = Outcome(apart=set(posts) - {row[0] for row in rows} | {str(row[0]) for found in known for row in found})
     free = [row for row in rows if row[0] not in outcome.apart]
-    taken = [_take(row, posts[row[0]], outcome, now=now, masker=masker) for row in free]
+    taken = [_take(row, posts[str(row[0])], outcome, now=now, masker=masker) for row in free]
     return outcome, [standing for standing in taken if standing is not None]
 
 
-def _take(
-    row: tuple[Any, ...], posts: Sequence[Post], outcome: Outcome, *, now: datetime, masker: Masker
-) -> Standing | None:
+def _take(row: Found, posts: Sequence[Post], outcome: Outcome, *, now: datetime, masker: Masker) -> Standing | None:
     """The sandbox's row with the events of its posts, if there is anything to store."""
-    sandbox_id, token_hash, status, end_reason, purpose, project_id, fence, last_seq, acked_seq, counts, *task = row
+    sandbox_id, token_hash, status, end_reason, fence, last_seq, acked_seq, counts, moves = row
+    sandbox_id = str(sandbox_id)
     if status in ENDED:
         outcome.answers += [(post, ended(sandbox_id, end_reason)) for post in posts]
         return None
-    moves = purpose == Purpose.WORK and (
-        status == SandboxState.CREATING or task[0] != fence or task[1] == TaskState.ASSIGNED
-    )
-    if moves or any(draft.event.event_type in EFFECTS for post in posts for draft in post.drafts):
+    if moves == "t" or any(draft.event.event_type in EFFECTS for post in posts for draft in post.drafts):
         outcome.apart.add(sandbox_id)
         return None
-    standing = Standing(sandbox_id, project_id, fence, last_seq, acked_seq, counts)
+    event_counts = msgspec.json.decode(counts or "{}", type=dict[str, int])
+    standing = Standing(sandbox_id, int(fence or 0), int(last_seq or 0), int(acked_seq or 0), event_counts)
     answers: list[tuple[Post, Answer | OmoiError]] = []
     try:
         for post in posts:
@@ -134,19 +155,26 @@ def _take(
     return standing if standing.rows else None
 
 
-async def _move(connection: Connection, standings: Sequence[Standing]) -> None:
-    moved = [
-        (
-            standing.sandbox_id,
-            standing.project_id,
-            standing.last_seq - len(standing.rows) + 1,
-            standing.last_seq,
-            standing.acked_seq,
-            json.dumps(standing.event_counts),
-            standing.heartbeat_at,
-            standing.work_at,
-        )
-        for standing in standings
-    ]
-    columns = [list(column) for column in zip(*moved, strict=True)]
-    await connection.execute(_MOVE, [*columns, Change.SANDBOX_EVENT.value])
+def _add(pipeline: Pipeline, rows: Sequence[Row], *, now: datetime) -> None:
+    ids, seqs, event_ids, fences, posted, types, texts, sources, moments = zip(*rows, strict=True)
+    pipeline.send(
+        _ADD,
+        *(joined(ids), numbers(seqs), joined(event_ids), numbers(fences), numbers(posted)),
+        *(joined(types), joined(texts), joined(sources), numbers(moments), now.isoformat()),
+    )
+
+
+def _move(pipeline: Pipeline, standings: Sequence[Standing], notice: Notice) -> None:
+    pipeline.send(
+        _MOVE,
+        joined([each.sandbox_id for each in standings]),
+        numbers([each.last_seq - len(each.rows) + 1 for each in standings]),
+        numbers([each.last_seq for each in standings]),
+        numbers([each.acked_seq for each in standings]),
+        joined([msgspec.json.encode(each.event_counts).decode() for each in standings]),
+        numbers([each.heartbeat_at and each.heartbeat_at.isoformat() for each in standings]),
+        numbers([each.work_at and each.work_at.isoformat() for each in standings]),
+        Change.SANDBOX_EVENT.value,
+        notice.channel,
+        notice.payload,
+    )

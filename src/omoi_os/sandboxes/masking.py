@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
+
 MASK = "[masked]"
 
 _SHAPES = re.compile(
@@ -27,7 +29,8 @@ _BEGINNINGS = (
     *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
 )
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
+_quick = msgspec.json.Encoder().encode
+_strict = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 
 
 class Masker:
@@ -43,10 +46,10 @@ class Masker:
         """The JSON value without secrets, as text. `ValueError` if it holds a number that is none in JSON."""
         text = _encode(value)
         # Whatever a text inside holds stands here too, only with its quotes, backslashes and controls escaped.
-        if any(sign in text for sign in self._signs):
-            masked = self.mask(value)
-            if masked != value:
-                return _encode(masked)
+        for sign in self._signs:
+            if sign in text:
+                masked = self.mask(value)
+                return text if masked == value else _encode(masked)
         return text
 
     def mask_text(self, text: str) -> str:
@@ -64,6 +67,12 @@ class Masker:
         if isinstance(value, list | tuple):
             return [self.mask(item) for item in value]
         return value
+
+
+def _encode(value: Any) -> str:
+    text = _quick(value).decode()
+    # The quick one writes null for what is no number in JSON; only where there is none can all be as it was.
+    return _strict(value) if "null" in text else text
 
 
 def _escaped(form: str) -> str:

@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from uuid import UUID
 
 from omoi_os.errors import BeyondGap, OmoiError
-from omoi_os.ids import uuid7
+from omoi_os.ids import uuid7_text
 from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes.drafts import Batch, Draft
 from omoi_os.sandboxes.events import REJECTED, Recorded, Rejection, is_work, stub
@@ -26,7 +25,8 @@ class Received:
 
 
 Answer = Received | Recorded
-_BACKSLASH, _TWO = "\\", "\\\\"
+#: Sandbox, number, id, fence, posted number, type, data, source, when it happened.
+Row = tuple[str, int, str, int, int | None, str, str, str, str]
 
 
 @dataclass(slots=True, eq=False)
@@ -64,15 +64,13 @@ class Standing:
     """A sandbox's row, as far as events change it, and the events that are to be added."""
 
     sandbox_id: str
-    project_id: UUID
     fence: int
     last_seq: int
     acked_seq: int
     event_counts: dict[str, int]
     heartbeat_at: datetime | None = None
     work_at: datetime | None = None
-    #: As COPY reads them.
-    rows: list[str] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     event_ids: set[str] = field(default_factory=set)
 
     def take(self, post: Post, masker: Masker, *, now: datetime) -> "Answer | OmoiError":
@@ -106,22 +104,23 @@ class Standing:
         if draft.reason is not None:
             event = stub(event, draft.reason)
             text = masker.dump(event.event_data)
-        event_id = event.event_id or str(uuid7())
+        event_id = event.event_id or uuid7_text()
         if event_id in self.event_ids:
             raise NeedsLook
         self.event_ids.add(event_id)
         self.last_seq += 1
         self.acked_seq = event.seq or self.acked_seq
-        count(self.event_counts, event.event_type)
-        if event.event_type == EventType.AGENT_HEARTBEAT:
+        event_type = event.event_type
+        count(self.event_counts, event_type)
+        if event_type == EventType.AGENT_HEARTBEAT:
             self.heartbeat_at = now
-        if event.event_type != REJECTED and is_work(event):
+        if event_type != REJECTED and is_work(event):
             self.work_at = now
-        number = "\\N" if event.seq is None else event.seq
-        occurred_at = draft.occurred_at or now
-        # No field but the data can hold a backslash, and none a tab or a newline: those stand escaped in JSON.
+        occurred_at = (draft.occurred_at or now).isoformat()
         self.rows.append(
-            f"{self.sandbox_id}\t{self.last_seq}\t{event_id}\t{self.fence}\t{number}\t{event.event_type}\t"
-            f"{text.replace(_BACKSLASH, _TWO)}\t{event.source}\t{occurred_at.isoformat()}\t{now.isoformat()}\n"
+            (
+                *(self.sandbox_id, self.last_seq, event_id, self.fence, event.seq),
+                *(event_type, text, event.source, occurred_at),
+            )
         )
-        return Received(event.event_type, event_id, self.last_seq, now)
+        return Received(event_type, event_id, self.last_seq, now)

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from omoi_os.bus.base import Bus
 from omoi_os.db.base import Sessions
+from omoi_os.db.pipeline import Pipeline
 from omoi_os.errors import BadToken, NotReady
 from omoi_os.sandboxes import group, intake, repository
 from omoi_os.sandboxes.drafts import Batch
@@ -55,14 +56,13 @@ class Writer:
         post = Post(sandbox_id, token_hash, batch, alone, size, answer)
         self._posts += 1
         self._bytes += size
-        answer.add_done_callback(lambda _: self._release(post))
         self._queue.append(post)
         self._wake()
-        return await asyncio.shield(answer)
-
-    def _release(self, post: Post) -> None:
-        self._posts -= 1
-        self._bytes -= post.size
+        try:
+            return await answer
+        finally:
+            self._posts -= 1
+            self._bytes -= size
 
     def _wake(self) -> None:
         if self._queue:
@@ -112,17 +112,18 @@ class Writer:
         if not posts:
             return
         everyone = [post for some in posts.values() for post in some]
-        raw = (await connection.get_raw_connection()).driver_connection
+        pooled = await connection.get_raw_connection()
+        raw = pooled.driver_connection
         assert isinstance(raw, psycopg.AsyncConnection)  # noqa: S101  the only driver there is
+        pipeline = Pipeline(raw, pooled.info.setdefault(Pipeline, set()))
         try:
-            outcome = await group.store(raw, self._bus, posts, now=datetime.now(UTC), masker=self._masker)
+            outcome = await group.store(pipeline, self._bus, posts, now=datetime.now(UTC), masker=self._masker)
         except psycopg.Error as error:
-            if raw.broken or raw.closed:
+            if raw.closed:
                 self._fail(everyone)
                 await connection.invalidate()
                 raise
             log.warning("events: a commit failed, its posts are taken one by one: %s", str(error).strip()[:300])
-            await raw.rollback()
             self._take_apart(posts, set(posts))
             return
         except Exception:

@@ -1,0 +1,82 @@
+"""Statements sent together: answered together, and after a failure the connection is in order or closed."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import psycopg
+import pytest
+
+from omoi_os.db.base import plain_url
+from omoi_os.db.pipeline import BEGIN, COMMIT, Connection, Pipeline, Statement, joined, numbers
+
+ADD = Statement("t_add", "INSERT INTO noted SELECT unnest($1::int8[])")
+LIST = Statement("t_list", "SELECT n, NULL FROM noted ORDER BY n")
+FAIL = Statement("t_fail", "SELECT 1 / $1::int8")
+END = Statement("t_end", "SELECT pg_terminate_backend(pg_backend_pid())")
+SPLIT = Statement("t_split", "SELECT unnest(string_to_array($1, chr(31)))")
+
+
+@pytest.fixture
+async def connection(database_url: str) -> AsyncIterator[Connection]:
+    made = await psycopg.AsyncConnection.connect(plain_url(database_url))
+    await made.execute("CREATE TABLE noted (n bigint)")
+    await made.commit()
+    yield made
+    await made.close()
+
+
+async def test_answers_come_in_the_order_of_what_was_sent(connection: Connection) -> None:
+    for _ in range(2):
+        pipeline = Pipeline(connection, set())
+        pipeline.send(BEGIN)
+        pipeline.send(ADD, numbers([1, 2]))
+        pipeline.send(LIST)
+        assert (await pipeline.answers(last=False))[2] == [("1", None), ("2", None)]
+        pipeline.send(SPLIT, joined(["ä", "{,\\"]))
+        pipeline.send(Statement("t_clear", "DELETE FROM noted"))
+        pipeline.send(COMMIT)
+        assert (await pipeline.answers(last=True))[0] == [("ä",), ("{,\\",)]
+        await connection.execute("DEALLOCATE ALL")
+        await connection.commit()
+
+
+@pytest.mark.parametrize("last", [False, True])
+async def test_a_failure_rolls_back_and_leaves_the_connection_in_order(connection: Connection, last: bool) -> None:
+    prepared: set[str] = set()
+    pipeline = Pipeline(connection, prepared)
+    pipeline.send(BEGIN)
+    pipeline.send(ADD, numbers([1]))
+    pipeline.send(FAIL, "0")
+    pipeline.send(COMMIT)
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        await pipeline.answers(last=last)
+
+    assert "t_add" in prepared
+    assert "omoi_commit" not in prepared
+    assert not connection.closed
+    again = Pipeline(connection, prepared)
+    again.send(BEGIN)
+    again.send(LIST)
+    again.send(COMMIT)
+    assert await again.answers(last=True) == [[], [], []]
+
+
+async def test_a_lost_connection_is_an_error_and_closed(connection: Connection) -> None:
+    pipeline = Pipeline(connection, set())
+    pipeline.send(BEGIN)
+    pipeline.send(END)
+    pipeline.send(COMMIT)
+    with pytest.raises(psycopg.OperationalError):
+        await pipeline.answers(last=True)
+
+    assert connection.closed
+
+
+async def test_who_stops_waiting_closes_the_connection(connection: Connection) -> None:
+    pipeline = Pipeline(connection, set())
+    pipeline.send(Statement("t_sleep", "SELECT pg_sleep(60)"))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await pipeline.answers(last=True)
+
+    assert connection.closed
