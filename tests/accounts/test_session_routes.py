@@ -32,12 +32,13 @@ async def test_the_cookie_is_out_of_reach_for_scripts_and_other_sites(app: FastA
     key = await a_key(sessions, "eve")
     async with calling(app, key) as plain, calling(app, key, base=BASE.replace("http:", "https:")) as safe:
         answers = [await client.post("/auth/session") for client in (plain, safe)]
+        answers.append(await plain.post("/auth/session", headers={"X-Forwarded-Proto": "https"}))
 
     cookies = [answer.headers["set-cookie"] for answer in answers]
     assert all(answer.json()["via"] == "session" for answer in answers)
     assert all(cookie.startswith(f"{COOKIE}=ses_") for cookie in cookies)
     assert all(part in cookie for cookie in cookies for part in ("; HttpOnly", "; Path=/", "; SameSite=lax"))
-    assert ["; Secure" in cookie for cookie in cookies] == [False, True]
+    assert ["; Secure" in cookie for cookie in cookies] == [False, True, True]
 
 
 async def test_only_the_hash_of_a_session_is_kept(app: FastAPI, sessions: Sessions) -> None:

@@ -63,8 +63,13 @@ def _set_cookie(answer: Response, request: Request, settings: Settings, token: s
         path="/",
         httponly=True,
         samesite="lax",
-        secure=request.url.scheme == "https",
+        secure=_is_https(request),
     )
+
+
+def _is_https(request: Request) -> bool:
+    """Also behind a proxy that speaks it. Who says so falsely only gets a cookie that his browser keeps to itself."""
+    return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
 
 
 @router.get("/me", summary="Show who you are")
