@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { fetchText } from "@/api/client";
+import { AnsiText } from "@/ui/ansi";
 import { Button } from "@/ui/button";
 import { bytes } from "@/ui/figures";
-import { AnsiText } from "./ansi-text";
+import { ScrollBox } from "@/ui/scroll-box";
 import type { Cut } from "./payload";
-import { ScrollBox } from "./scroll-box";
 import { useTimelineState } from "./state";
 
 const LINES = 16;

@@ -1,5 +1,5 @@
+import { plain } from "@/ui/ansi-text";
 import { Dot } from "@/ui/badge";
-import { plain } from "../ansi";
 import { Output } from "../output";
 import { record, shown } from "../payload";
 

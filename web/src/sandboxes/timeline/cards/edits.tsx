@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { SandboxEvent } from "@/api/client";
-import { plain } from "../ansi";
+import { plain } from "@/ui/ansi-text";
 import { num, str } from "../payload";
 import { useOpen, useTimelineState } from "../state";
 

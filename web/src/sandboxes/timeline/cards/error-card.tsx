@@ -1,7 +1,7 @@
 import { CircleAlert, Hourglass } from "lucide-react";
+import { plain } from "@/ui/ansi-text";
 import { Badge } from "@/ui/badge";
 import { duration } from "@/ui/time";
-import { plain } from "../ansi";
 import type { Row } from "../grouping";
 import { Output } from "../output";
 import { cut, num, str } from "../payload";

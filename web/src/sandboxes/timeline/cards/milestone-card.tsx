@@ -1,11 +1,11 @@
 import { CircleCheck, CircleX, Flag } from "lucide-react";
 import type { SandboxEvent } from "@/api/client";
-import { count, usd } from "@/ui/figures";
+import { plain } from "@/ui/ansi-text";
 import { cn } from "@/ui/cn";
-import { plain } from "../ansi";
+import { count, usd } from "@/ui/figures";
+import { Prose } from "@/ui/markdown";
 import type { Row } from "../grouping";
 import { isFailure } from "../kinds";
-import { ModelText } from "../markdown";
 import { cut, list, num, str } from "../payload";
 import { Card } from "./card";
 import { Checks } from "./checks";
@@ -40,7 +40,7 @@ function Detail({ event }: { event: SandboxEvent }) {
   const output = cut(event, "final_output");
   return (
     <>
-      {output.text === "" ? null : <ModelText text={output.text} />}
+      {output.text === "" ? null : <Prose>{plain(output.text)}</Prose>}
       <Checks checks={list(event, "checks")} />
     </>
   );

@@ -1,6 +1,6 @@
+import { plain } from "@/ui/ansi-text";
 import { Dot } from "@/ui/badge";
 import { Ago } from "@/ui/moment";
-import { plain } from "../ansi";
 import type { Row } from "../grouping";
 import { num, str } from "../payload";
 import { useTimelineState } from "../state";

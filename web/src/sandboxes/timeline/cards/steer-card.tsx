@@ -1,11 +1,11 @@
 import { Hand, MessageCircle, ShieldAlert } from "lucide-react";
+import { plain } from "@/ui/ansi-text";
 import { Badge } from "@/ui/badge";
 import { cn } from "@/ui/cn";
 import { type Sender, senderOf } from "../../composer/senders";
-import { plain } from "../ansi";
 import type { Row } from "../grouping";
-import { cut, str } from "../payload";
 import { Output } from "../output";
+import { cut, str } from "../payload";
 import { Card } from "./card";
 
 const LOOKS: Record<Sender["who"], string> = {
