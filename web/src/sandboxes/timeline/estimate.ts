@@ -1,6 +1,6 @@
-import type { Item } from "./shown";
+import { str } from "../payload";
 import { kindOf } from "./kinds";
-import { str } from "./payload";
+import type { Item } from "./shown";
 
 /** About how high an item will be, in pixels; the better the guess, the calmer the scrolling. */
 export function estimate(item: Item | undefined): number {

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { SandboxEvent } from "@/api/client";
 import { plain } from "@/ui/ansi-text";
-import { num, str } from "../payload";
+import { num, str } from "../../payload";
 import { useOpen, useTimelineState } from "../state";
 
 const SHOWN = 8;

@@ -4,8 +4,8 @@ import { plain } from "@/ui/ansi-text";
 import { Ago } from "@/ui/moment";
 import { ScrollBox } from "@/ui/scroll-box";
 import { clock, duration } from "@/ui/time";
+import { num, str } from "../../payload";
 import type { Row } from "../grouping";
-import { num, str } from "../payload";
 import { useTimelineState } from "../state";
 import { Card } from "./card";
 
