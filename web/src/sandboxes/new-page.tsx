@@ -1,8 +1,9 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState, type FormEvent } from "react";
-import { answer, api, Refusal } from "@/api/client";
+import { answer, api, reason } from "@/api/client";
 import { projectName, projectsQuery } from "@/projects/queries";
+import { useTitle } from "@/shell/title";
 import { Button } from "@/ui/button";
 import { Field, Input, Select, TextArea } from "@/ui/field";
 import { Loading, Trouble } from "@/ui/state";
@@ -36,6 +37,7 @@ async function order(draft: Draft) {
 /** One prompt, one sandbox: work without a ticket. */
 export function NewSandboxPage() {
   const projects = useQuery(projectsQuery);
+  useTitle("New sandbox");
   if (projects.isPending) return <Loading what="projects" />;
   if (projects.isError) return <Trouble what="Projects" error={projects.error} retry={() => void projects.refetch()} />;
   return <Form projects={projects.data.map((project) => ({ id: project.id, name: projectName(project) }))} />;
@@ -107,7 +109,7 @@ function Form({ projects }: { projects: { id: string; name: string }[] }) {
       </div>
       {ordered.isError ? (
         <p role="alert" className="text-bad [overflow-wrap:anywhere]">
-          {ordered.error instanceof Refusal ? ordered.error.message : "the server does not answer; is it running?"}
+          {reason(ordered.error)}
         </p>
       ) : null}
       <Button type="submit" variant="primary" disabled={!isReady || ordered.isPending}>

@@ -3,17 +3,17 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useState } from "react";
 import type { Sandbox } from "@/api/client";
 import type { View } from "@/search";
+import { useTitle } from "@/shell/title";
 import { Loading, Trouble } from "@/ui/state";
 import { Composer } from "./composer/composer";
 import { type FeedState, useFeed } from "./feed/use-feed";
 import { SignReader } from "./liveness-signs";
 import { Header } from "./page/header";
 import { Panes } from "./page/panes";
-import { taskQuery } from "./page/queries";
 import { useFreshRow } from "./page/use-fresh-row";
 import { useReplay } from "./page/use-replay";
 import { useWide } from "./page/use-wide";
-import { sandboxQuery } from "./queries";
+import { sandboxQuery, taskQuery } from "./queries";
 import { ReplayBar } from "./replay/replay-bar";
 import { TimelineView } from "./timeline/timeline-view";
 
@@ -30,6 +30,7 @@ export function SandboxPage() {
 function OneSandbox({ sandboxId }: { sandboxId: string }) {
   const sandbox = useQuery(sandboxQuery(sandboxId));
   const state = useFeed(sandboxId);
+  useTitle(sandbox.data?.task_title || sandboxId);
   if (sandbox.isPending) return <Loading what="the sandbox" />;
   if (sandbox.isError) return <Trouble what="The sandbox" error={sandbox.error} retry={() => void sandbox.refetch()} />;
   return <Layout sandbox={sandbox.data} state={state} />;

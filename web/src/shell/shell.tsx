@@ -15,7 +15,6 @@ import { LinkBanner } from "./link-banner";
 import { Nav } from "./nav";
 import { OverlayHost } from "./overlay-host";
 import { show } from "./overlays";
-import { PlaceTitle } from "./place-title";
 import { meQuery } from "./session";
 import { SignIn } from "./sign-in";
 
@@ -57,7 +56,6 @@ export function Shell() {
         </header>
         <LinkBanner />
         <DemoGuide />
-        <PlaceTitle />
         <main id="main" tabIndex={-1} className="min-h-0 flex-1 overflow-auto outline-none">
           <Outlet />
         </main>

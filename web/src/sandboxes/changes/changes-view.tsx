@@ -1,15 +1,15 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { cn } from "@/ui/cn";
-import { Input } from "@/ui/field";
+import { SearchBox } from "@/ui/search-box";
 import { Empty } from "@/ui/state";
 import { Toggle } from "@/ui/toggle";
 import { useCollected } from "../feed/collected";
 import type { ViewProps } from "../view";
+import { ChangePane } from "./change-pane";
 import { Changes, byFile, shown } from "./changes";
 import { FileList } from "./file-list";
 import { Lines } from "./lines";
-import { ChangePane } from "./change-pane";
 import { SessionPane } from "./session-pane";
 import { TurnList } from "./turn-list";
 
@@ -62,13 +62,7 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
                 />
               </span>
             </div>
-            <Input
-              type="search"
-              aria-label="Filter by path"
-              placeholder="Filter by path"
-              value={query}
-              onChange={(event) => setQuery(event.target.value)}
-            />
+            <SearchBox label="Filter by path" words={query} onWords={setQuery} />
           </header>
           <div className="min-h-0 flex-1 overflow-y-auto p-2">
             {changes.length === 0 ? (

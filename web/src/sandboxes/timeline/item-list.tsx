@@ -54,6 +54,11 @@ export function ItemList({
                 onFocus={(event) => {
                   if (event.target === event.currentTarget) onCurrent(item);
                 }}
+                onKeyDown={(event) => {
+                  // Enter on a button or a link is theirs; on the row itself it opens the row.
+                  if (event.key !== "Enter" || event.target !== event.currentTarget) return;
+                  event.currentTarget.querySelector<HTMLElement>("[data-toggle]")?.click();
+                }}
                 className="absolute top-0 left-0 w-full px-2 [contain:layout_style] hover:z-10 focus-visible:outline-offset-[-2px]"
                 style={{ transform: `translateY(${place.start}px)` }}
               >

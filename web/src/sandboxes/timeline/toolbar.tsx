@@ -1,12 +1,9 @@
-import { ChevronDown, ChevronUp, Search } from "lucide-react";
-import { type RefObject, useEffect, useState } from "react";
+import { ChevronDown, ChevronUp } from "lucide-react";
 import { Button } from "@/ui/button";
-import { cn } from "@/ui/cn";
-import { Input } from "@/ui/field";
+import { Chip } from "@/ui/chip";
 import { count } from "@/ui/figures";
+import { SearchBox } from "@/ui/search-box";
 import { ALL_KINDS, KIND, KIND_LABELS, type Kind, KINDS } from "./kinds";
-
-const PAUSE_MS = 200;
 
 /** What is shown of the timeline, and the way from error to error. */
 export function Toolbar(props: {
@@ -15,14 +12,20 @@ export function Toolbar(props: {
   onMask: (mask: number) => void;
   query: string;
   onQuery: (query: string) => void;
-  searchBox: RefObject<HTMLInputElement | null>;
   onError: (direction: 1 | -1) => void;
   found: number | null;
   isSearching: boolean;
 }) {
   return (
     <div className="flex shrink-0 flex-wrap items-center gap-x-2 gap-y-1.5 border-b px-3 py-1.5">
-      <SearchBox query={props.query} onQuery={props.onQuery} box={props.searchBox} />
+      <SearchBox
+        id="timeline-search"
+        label="Search in the timeline"
+        placeholder="Search ( / )"
+        className="w-36 grow max-sm:w-full sm:max-w-52"
+        words={props.query}
+        onWords={props.onQuery}
+      />
       <span role="status" className="text-xs text-faint">
         {props.found === null ? "" : `${count(props.found)} found${props.isSearching ? " so far" : ""}`}
       </span>
@@ -60,45 +63,8 @@ function KindButton(props: { kind: Kind; mask: number; amount: number; onMask: (
   // The first choice means "only this"; the next ones add.
   const next = isAll ? KIND[props.kind] : props.mask ^ KIND[props.kind];
   return (
-    <button
-      type="button"
-      aria-pressed={isOn}
-      onClick={() => props.onMask(next === 0 ? ALL_KINDS : next)}
-      className={cn(
-        "inline-flex h-6 items-center gap-1 rounded-full border px-2 text-xs",
-        isOn ? "border-accent bg-accent-soft text-accent" : "text-soft hover:bg-sunken",
-        props.kind === "error" && !isOn && "border-bad/40 text-bad",
-      )}
-    >
+    <Chip isOn={isOn} isBad={props.kind === "error"} onPress={() => props.onMask(next === 0 ? ALL_KINDS : next)}>
       {KIND_LABELS[props.kind]} <span className="text-2xs tabular-nums">{count(props.amount)}</span>
-    </button>
-  );
-}
-
-function SearchBox({ query, onQuery, box }: { query: string; onQuery: (query: string) => void; box: RefObject<HTMLInputElement | null> }) {
-  const [text, setText] = useState(query);
-  useEffect(() => {
-    if (text === query) return;
-    const timer = setTimeout(() => onQuery(text), PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [text, query, onQuery]);
-  return (
-    <div className="relative w-36 grow max-sm:w-full sm:max-w-52">
-      <Search aria-hidden className="pointer-events-none absolute top-1.5 left-2 size-3.5 text-faint" />
-      <Input
-        ref={box}
-        type="search"
-        aria-label="Search in the timeline"
-        placeholder="Search ( / )"
-        value={text}
-        onChange={(event) => setText(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key !== "Escape") return;
-          setText("");
-          event.currentTarget.blur();
-        }}
-        className="h-7 pl-7 text-xs"
-      />
-    </div>
+    </Chip>
   );
 }
