@@ -80,6 +80,7 @@ function Feed({ project, kinds }: { project: string | undefined; kinds: string }
     <VirtualRows
       label="What happens, the newest last"
       rows={rows}
+      listKey={kinds}
       keyOf={(entry) => entry.key}
       heightOf={(entry) => (entry.change === null ? 49 : 62)}
       render={(entry) => <EntryRow entry={entry} project={names.get(entry.projectId) ?? ""} />}

@@ -58,6 +58,7 @@ export function TerminalView({ sandbox, feed, upTo }: ViewProps) {
           keyOf={(row) => row.key}
           heightOf={heightOf}
           className="bg-sunken"
+          listKey={query}
           render={(row) => (
             <TerminalRow sandboxId={sandbox.id} row={row} query={query} isLive={isLive} trouble={trouble} onShow={show} />
           )}

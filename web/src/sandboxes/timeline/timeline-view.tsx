@@ -3,7 +3,9 @@ import { useCallback, useDeferredValue, useRef, useState } from "react";
 import type { SandboxSearch } from "@/search";
 import { useKeys } from "@/shell/keys";
 import { Empty, Loading } from "@/ui/state";
+import { useScroll } from "@/ui/use-scroll";
 import type { ViewProps } from "../view";
+import { estimate } from "./estimate";
 import { ItemList } from "./item-list";
 import { ALL_KINDS, countKinds, KIND, readKinds, writeKinds } from "./kinds";
 import { firstOfItem } from "./shown";
@@ -11,7 +13,6 @@ import { TimelineContext } from "./state";
 import { Toolbar } from "./toolbar";
 import { useArrival } from "./use-arrival";
 import { useOpenParts } from "./use-open-parts";
-import { useScroll } from "./use-scroll";
 import { useShown } from "./use-shown";
 
 const route = getRouteApi("/sandbox/$sandboxId");
@@ -30,12 +31,16 @@ export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
   const [current, setCurrent] = useState<number | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const currentIndex = current === null ? null : shown.countUpTo(current) - 1;
-  const scrolling = useScroll(box, shown, {
+  const scrolling = useScroll(box, {
     count,
     last: feed.last,
     listKey: `${mask}:${query}`,
+    keyOf: (index) => shown.items[index]?.key ?? index,
+    heightOf: (index) => estimate(shown.items[index]),
+    countUpTo: (last) => shown.countUpTo(last),
     kept: currentIndex,
     start: search.ev ?? null,
+    padding: 10,
   });
   const parts = useOpenParts(sandbox.id, upTo, { highlight: search.ev ?? null, current });
   useArrival({ box, feed, timeline, shown, scrolling, parts, ev: search.ev, onHidden: () => change({ kinds: undefined, q: undefined }) });
