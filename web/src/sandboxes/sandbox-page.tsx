@@ -29,7 +29,8 @@ export function SandboxPage() {
 
 function OneSandbox({ sandboxId }: { sandboxId: string }) {
   const sandbox = useQuery(sandboxQuery(sandboxId));
-  const state = useFeed(sandboxId);
+  const { ev, t } = route.useSearch();
+  const state = useFeed(sandboxId, ev ?? t);
   useTitle(sandbox.data?.task_title || sandboxId);
   if (sandbox.isPending) return <Loading what="the sandbox" />;
   if (sandbox.isError) return <Trouble what="The sandbox" error={sandbox.error} retry={() => void sandbox.refetch()} />;
@@ -43,7 +44,7 @@ function Layout({ sandbox, state }: { sandbox: Sandbox; state: FeedState }) {
   const isWide = useWide();
   const task = useQuery(taskQuery(sandbox.task_id)).data;
   const [reader] = useState(() => new SignReader());
-  const signs = reader.sync(feed);
+  const signs = reader.sync(feed.end);
   useFreshRow(sandbox.id, signs);
   const writePlace = useCallback(
     (t: number | undefined) => void navigate({ search: (before) => ({ ...before, t }), replace: true }),
