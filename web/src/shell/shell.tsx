@@ -15,7 +15,7 @@ import { LinkBanner } from "./link-banner";
 import { Nav } from "./nav";
 import { OverlayHost } from "./overlay-host";
 import { show } from "./overlays";
-import { meQuery } from "./session";
+import { forgetAll, meQuery } from "./session";
 import { SignIn } from "./sign-in";
 
 /** What is around every page: who may see it, where one can go, and whether it is live. */
@@ -23,7 +23,7 @@ export function Shell() {
   const queries = useQueryClient();
   const me = useQuery(meQuery);
   useEffect(() => {
-    const forget = () => queries.setQueryData(meQuery.queryKey, null);
+    const forget = () => forgetAll(queries);
     signedOut.addEventListener("signed-out", forget);
     return () => signedOut.removeEventListener("signed-out", forget);
   }, [queries]);
