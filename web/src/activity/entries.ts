@@ -1,6 +1,7 @@
 import type { SandboxEvent } from "@/api/client";
 import type { Item } from "@/live/subscriptions";
 import { changeOf, type Change } from "@/sandboxes/changes/changes";
+import { senderOf } from "@/sandboxes/composer/senders";
 import { str, targetOf } from "@/sandboxes/payload";
 
 export const KINDS = ["edits", "tools", "messages", "runs", "states", "errors"] as const;
@@ -61,7 +62,7 @@ function wordsOf(event: SandboxEvent): Words | null {
     case "agent.message":
       return ["messages", "Agent", event.event_data.text];
     case "agent.message_injected":
-      return ["messages", `To the agent (${event.event_data.sender ?? "someone"})`, event.event_data.content];
+      return ["messages", `${senderOf(event.event_data.sender ?? "", event.event_data.message_type ?? "").name} to the agent`, event.event_data.content];
     case "agent.error":
       return ["errors", "Error", why];
     case "agent.stream_error":

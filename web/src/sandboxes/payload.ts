@@ -56,6 +56,8 @@ export function exitOf(output: string, isError: boolean): { code: number | null;
   return exit === null ? { code: null, rest: output } : { code: Number(exit[1]), rest: output.slice(exit[0].length) };
 }
 
+/** Where an agent works: files in it are known by what comes after. */
+const WORKSPACE = "/workspace/";
 const TARGETS = ["command", "file_path", "pattern", "description", "skill", "path", "url", "query", "prompt"];
 
 /** What a tool was called with, in one piece: the field that says most, or all of them. */
@@ -63,5 +65,6 @@ export function targetOf(input: unknown): string {
   if (typeof input === "string") return input;
   const fields = record(input);
   const key = TARGETS.find((each) => typeof fields[each] === "string" && fields[each] !== "");
-  return key === undefined ? "" : shown(fields[key]);
+  const target = key === undefined ? "" : shown(fields[key]);
+  return target.startsWith(WORKSPACE) ? target.slice(WORKSPACE.length) : target;
 }

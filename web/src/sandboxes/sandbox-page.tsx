@@ -55,13 +55,14 @@ function Layout({ sandbox, state }: { sandbox: Sandbox; state: FeedState }) {
   const views = isWide ? BESIDE : ALL;
   const view = search.view !== undefined && views.includes(search.view) ? search.view : views[0]!;
   const isLive = sandbox.ended_at === null;
+  const replay = <ReplayBar feed={feed} version={version} upTo={upTo} onChange={setUpTo} isLive={isLive} />;
   const thread = (
     <div className="flex h-full min-h-0 min-w-0 flex-col bg-surface">
       {state.error === null ? null : <FeedTrouble />}
       <div className="min-h-0 flex-1">
         <TimelineView {...viewProps} />
       </div>
-      <ReplayBar feed={feed} version={version} upTo={upTo} onChange={setUpTo} isLive={isLive} />
+      {isWide ? replay : null}
       <Composer sandbox={sandbox} task={task} />
     </div>
   );
@@ -83,7 +84,10 @@ function Layout({ sandbox, state }: { sandbox: Sandbox; state: FeedState }) {
           <div className="min-h-0 min-w-0 border-l">{panes}</div>
         </div>
       ) : (
-        <div className="min-h-0 flex-1">{panes}</div>
+        <>
+          <div className="min-h-0 flex-1">{panes}</div>
+          {replay}
+        </>
       )}
     </div>
   );

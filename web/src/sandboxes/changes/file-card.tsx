@@ -18,7 +18,7 @@ export function FileCard(props: {
 }) {
   const { file } = props;
   return (
-    <div className={cn("flex items-start rounded-md border bg-surface", props.isOpen && "border-accent bg-accent-soft")}>
+    <div className={cn("flex items-start rounded-md border bg-surface", props.isOpen && "@3xl:border-accent @3xl:bg-accent-soft")}>
       <button
         type="button"
         aria-current={props.isOpen ? "true" : undefined}

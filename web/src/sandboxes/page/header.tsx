@@ -17,7 +17,7 @@ export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task 
   return (
     <header className="shrink-0 space-y-1 border-b bg-surface px-3 py-2">
       <div className="flex min-w-0 items-center gap-x-3 gap-y-1 max-sm:flex-wrap">
-        <h1 className="min-w-0 flex-1 text-base font-semibold [overflow-wrap:anywhere] max-sm:basis-full sm:truncate" title={task?.title ?? sandbox.id}>
+        <h1 className="min-w-0 flex-1 text-base font-semibold [overflow-wrap:anywhere] max-sm:line-clamp-2 max-sm:basis-full sm:truncate" title={task?.title ?? sandbox.id}>
           {task === undefined ? (
             sandbox.id
           ) : (
@@ -30,15 +30,17 @@ export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task 
         <StopButton sandbox={sandbox} />
       </div>
       <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-0.5 text-xs text-soft">
-        <span className="flex min-w-0 items-center gap-0.5">
+        <span className="flex min-w-0 items-center gap-0.5 max-sm:hidden">
           <code className="min-w-0 font-mono [overflow-wrap:anywhere]">{sandbox.id}</code>
           <CopyButton text={sandbox.id} label="Copy the sandbox's id" />
         </span>
         <Attempts sandbox={sandbox} all={attempts.data?.items ?? []} most={task?.max_attempts} />
-        <Fact label="Provider">{sandbox.provider}</Fact>
-        {signs.model === null ? null : <Fact label="Model">{signs.model}</Fact>}
+        <span className="contents max-sm:hidden">
+          <Fact label="Provider">{sandbox.provider}</Fact>
+          {signs.model === null ? null : <Fact label="Model">{signs.model}</Fact>}
+        </span>
         {task?.branch_name ? (
-          <span className="flex min-w-0 items-center gap-1">
+          <span className="flex min-w-0 items-center gap-1 max-sm:hidden">
             <GitBranch aria-label="Branch" className="size-3.5 shrink-0 text-faint" />
             <span className="min-w-0 font-mono [overflow-wrap:anywhere]">{task.branch_name}</span>
           </span>

@@ -80,7 +80,7 @@ export function ReplayBar({ feed, upTo, onChange, isLive }: ReplayProps) {
           <StepForward />
         </Button>
       </div>
-      <div className="order-last flex w-full min-w-0 sm:order-none sm:w-auto sm:flex-1">
+      <div className="flex min-w-24 flex-1">
         <Track
           timeline={timeline}
           axis={axis}
@@ -95,7 +95,7 @@ export function ReplayBar({ feed, upTo, onChange, isLive }: ReplayProps) {
         {duration(now)} / {duration(timeline.length("real"))}
       </span>
       <Legend timeline={timeline} />
-      <Select aria-label="Speed" className="h-7 py-0 text-xs" value={speed} onChange={(event) => setSpeed(Number(event.target.value))}>
+      <Select aria-label="Speed" className={cn("h-7 py-0 text-xs", upTo === null && "max-sm:hidden")} value={speed} onChange={(event) => setSpeed(Number(event.target.value))}>
         {SPEEDS.map((each) => (
           <option key={each} value={each}>
             {each}×
@@ -106,7 +106,7 @@ export function ReplayBar({ feed, upTo, onChange, isLive }: ReplayProps) {
         variant="quiet"
         size="small"
         aria-pressed={axis === "short"}
-        className={cn(axis === "short" && "bg-sunken text-text")}
+        className={cn(axis === "short" && "bg-sunken text-text", upTo === null && "max-sm:hidden")}
         title={`${timeline.breaks.length} pauses`}
         onClick={() => setAxis(axis === "short" ? "real" : "short")}
       >

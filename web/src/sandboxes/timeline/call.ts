@@ -44,8 +44,7 @@ function titleOf(begun: SandboxEvent | undefined, edits: readonly SandboxEvent[]
 }
 
 function oneLine(text: string): string {
-  const line = text.slice(0, 400).replace(/\s+/g, " ").trim();
-  return line.startsWith("/workspace/") ? line.slice("/workspace/".length) : line;
+  return text.slice(0, 400).replace(/\s+/g, " ").trim();
 }
 
 const LOOKS = new Set(["Read", "Glob", "Grep", "LS", "Bash"]);

@@ -22,18 +22,22 @@ export function Toolbar(props: {
         id="timeline-search"
         label="Search in the timeline"
         placeholder="Search ( / )"
-        className="w-36 grow max-sm:w-full sm:max-w-52"
+        className="w-36 grow sm:max-w-52"
         words={props.query}
         onWords={props.onQuery}
       />
       <span role="status" className="text-xs text-faint">
         {props.found === null ? "" : `${count(props.found)} found${props.isSearching ? " so far" : ""}`}
       </span>
-      <div role="group" aria-label="Kinds of events" className="flex min-w-0 flex-wrap gap-1">
+      {props.counts.error > 0 ? <ErrorButtons onError={props.onError} /> : null}
+      <div
+        role="group"
+        aria-label="Kinds of events"
+        className="flex min-w-0 flex-wrap gap-1 max-sm:w-full max-sm:flex-nowrap max-sm:overflow-x-auto max-sm:py-0.5"
+      >
         {KINDS.filter((kind) => props.counts[kind] > 0 || (props.mask !== ALL_KINDS && (props.mask & KIND[kind]) !== 0)).map((kind) => (
           <KindButton key={kind} kind={kind} mask={props.mask} amount={props.counts[kind]} onMask={props.onMask} />
         ))}
-        {props.counts.error > 0 ? <ErrorButtons onError={props.onError} /> : null}
         {props.mask === ALL_KINDS ? null : (
           <Button size="small" variant="quiet" className="h-6" onClick={() => props.onMask(ALL_KINDS)}>
             Show all
@@ -46,7 +50,8 @@ export function Toolbar(props: {
 
 function ErrorButtons({ onError }: { onError: (direction: 1 | -1) => void }) {
   return (
-    <span className="flex">
+    <span className="flex items-center text-xs text-soft">
+      <span aria-hidden>Errors</span>
       <Button size="small" variant="quiet" className="size-6 px-0" aria-label="Previous error" title="Previous error (Shift+e)" onClick={() => onError(-1)}>
         <ChevronUp />
       </Button>

@@ -2,9 +2,8 @@ import { CircleCheck, CircleX, Flag } from "lucide-react";
 import type { SandboxEvent } from "@/api/client";
 import { plain } from "@/ui/ansi-text";
 import { cn } from "@/ui/cn";
-import { count, usd } from "@/ui/figures";
 import { Prose } from "@/ui/markdown";
-import { cut, list, num, str } from "../../payload";
+import { cut, list, str } from "../../payload";
 import type { Row } from "../grouping";
 import { isFailure } from "../kinds";
 import { Card } from "./card";
@@ -47,15 +46,12 @@ function Detail({ event }: { event: SandboxEvent }) {
 }
 
 function noteOf(event: SandboxEvent): string {
-  const [cost, tokens, commit, notes] = [num(event, "cost_usd"), num(event, "tokens"), str(event, "commit_sha"), str(event, "notes")];
-  const isEnd = event.event_type === "agent.completed" || event.event_type === "agent.failed";
+  const commit = str(event, "commit_sha");
   return [
     str(event, "reason") ?? "",
     str(event, "error") ?? "",
     commit === null ? "" : `commit ${commit.slice(0, 10)}`,
-    isEnd && cost !== null ? usd(cost) : "",
-    isEnd && tokens !== null ? `${count(tokens)} tokens` : "",
-    notes ?? "",
+    str(event, "notes") ?? "",
   ]
     .filter(Boolean)
     .join(" · ");
