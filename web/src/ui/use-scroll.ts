@@ -36,6 +36,8 @@ export interface ScrollList {
   /** The number to go to first, instead of the end. */
   start?: number | null;
   padding?: number;
+  /** Whether older ones are still to come behind the last item, so that being there is not being at the end. */
+  hasGap?: boolean;
 }
 
 /** A list's scrolling: `scrolling.ts` says what is meant, this does it. Only what is in sight is drawn. */
@@ -63,7 +65,7 @@ export function useScroll(box: RefObject<HTMLDivElement | null>, list: ScrollLis
     paddingStart: padding,
     paddingEnd: padding,
     anchorTo: "end",
-    followOnAppend: true,
+    followOnAppend: state.intent === "follow",
     scrollEndThreshold: END_PX,
     useFlushSync: false,
   });
@@ -99,7 +101,7 @@ export function useScroll(box: RefObject<HTMLDivElement | null>, list: ScrollLis
       if (element === null) return;
       const isUpward = element.scrollTop < before.current - 1;
       before.current = element.scrollTop;
-      const atEnd = isAtEnd(element);
+      const atEnd = !list.hasGap && isAtEnd(element);
       const isTouched = performance.now() - touched.current < TOUCH_MS;
       // Growing content leaves the end behind without anyone having scrolled; only who goes up means to stay.
       if (atEnd || isUpward || isTouched) dispatch({ type: "scrolled", atEnd, last });
@@ -113,7 +115,7 @@ export function useScroll(box: RefObject<HTMLDivElement | null>, list: ScrollLis
       virtualizer.scrollToEnd();
     },
     toEvent: (seq) => dispatch({ type: "asked", seq, last }),
-    arrived: () => dispatch({ type: "arrived", atEnd: box.current !== null && isAtEnd(box.current), last }),
+    arrived: () => dispatch({ type: "arrived", atEnd: !list.hasGap && box.current !== null && isAtEnd(box.current), last }),
   };
 }
 

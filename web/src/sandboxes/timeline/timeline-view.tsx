@@ -41,6 +41,7 @@ export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
     kept: currentIndex,
     start: search.ev ?? null,
     padding: 10,
+    hasGap: feed.tail.length > 0,
   });
   const parts = useOpenParts(sandbox.id, upTo, { highlight: search.ev ?? null, current });
   useArrival({ box, feed, timeline, shown, scrolling, parts, ev: search.ev, onHidden: () => change({ kinds: undefined, q: undefined }) });

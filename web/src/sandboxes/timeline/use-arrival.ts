@@ -33,7 +33,7 @@ export function useArrival(way: {
   useEffect(() => {
     if (!isThere || target === null) return;
     if (place === -1) {
-      if (feed.isWhole || target > feed.last) scrolling.arrived();
+      if (feed.isWhole || target > feed.newest) scrolling.arrived();
       return;
     }
     const index = shown.indexOfRow(place);
