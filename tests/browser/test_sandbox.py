@@ -135,7 +135,9 @@ def test_a_sandbox_is_stopped_when_that_is_confirmed(page: Page, platform: Platf
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
 
 
-def test_the_end_is_followed_from_the_end_and_left_by_whoever_scrolls(page: Page, platform: Platform, run: Json) -> None:
+def test_the_end_is_followed_from_the_end_and_left_by_whoever_scrolls(
+    page: Page, platform: Platform, run: Json
+) -> None:
     page.set_viewport_size({"width": 1280, "height": 520})
     page.goto(f"/sandbox/{sandbox_of(platform, run)}")
     expect(row(page, "exit 3")).to_be_visible()
@@ -196,7 +198,9 @@ def test_a_link_leads_to_an_event_and_marks_it(page: Page, platform: Platform, r
     broken = next(event for event in platform.events(sandbox_id) if "echo broken" in str(event["event_data"]))
     page.goto(f"/sandbox/{sandbox_id}?ev={broken['seq']}")
     expect(row(page, "echo broken")).to_be_in_viewport()
-    expect(row(page, "echo broken").locator(f'[data-seq="{broken["seq"]}"]')).to_have_class(re.compile("bg-accent-soft"))
+    expect(row(page, "echo broken").locator(f'[data-seq="{broken["seq"]}"]')).to_have_class(
+        re.compile("bg-accent-soft")
+    )
     expect(page.get_by_role("button", name="Jump to latest")).to_be_visible()
 
 
@@ -219,7 +223,7 @@ def test_a_link_into_a_very_long_run_loads_that_part_first(page: Page, platform:
 def test_everyone_can_use_a_sandbox_page(page: Page, platform: Platform, run: Json) -> None:
     platform.until(run["id"], "completed")
     page.goto(f"/sandbox/{sandbox_of(platform, run)}?view=terminal")
-    expect(page.get_by_role("log", name="Commands and their output").get_by_text("exit 3").first).to_be_visible()
+    expect(page.get_by_role("log", name="Commands and their output").get_by_text("exit 4").first).to_be_visible()
     expect(page).to_have_title("Look at a long run · OmoiOS")
     assert inaccessible(page) == []
     page.get_by_role("tab", name="Details").click()
