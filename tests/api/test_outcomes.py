@@ -37,6 +37,22 @@ async def test_a_trajectory_leaves_heartbeats_out_and_counts_them(ada: httpx.Asy
     assert first["heartbeat_summary"]["first"] <= first["heartbeat_summary"]["last"]
 
 
+async def test_events_are_listed_from_any_number_on_both_ways(ada: httpx.AsyncClient, worker: Worker) -> None:
+    for number in range(6):
+        await say(worker, "agent.message", text=str(number))
+
+    async def page(**params: str | int) -> dict[str, Any]:
+        return dict((await ada.get(worker.path("/events"), params={"limit": 2, **params})).json())
+
+    older = await page(beyond=5)
+    newer = await page(beyond=5, order="asc")
+    oldest = await page(beyond=5, cursor=older["next_cursor"])
+
+    assert [[item["seq"] for item in each["items"]] for each in (older, newer, oldest)] == [[4, 3], [6, 7], [2, 1]]
+    assert (newer["next_cursor"], (await page(beyond=1))["items"]) == (None, [])
+    assert (await ada.get(worker.path("/events"), params={"beyond": -1})).status_code == 422
+
+
 async def test_a_log_reads_as_text_and_moves_no_terminal(ada: httpx.AsyncClient, worker: Worker) -> None:
     await say(worker, "agent.tool_use", tool="Bash", tool_use_id="t", input={"command": "make test"})
     hostile = "one\x1b]52;c;aGk=\x07\ntwo \u202etxt\x9b31m"

@@ -31,6 +31,10 @@ router = APIRouter(
 
 Order = Annotated[Literal["asc", "desc"], Query(description="By number; newest first by default.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_EVENTS, description="How many items at most.")]
+Beyond = Annotated[
+    int | None,
+    Query(ge=0, lt=2**63, description="Begin beyond the event with this number: newer with `asc`, older with `desc`."),
+]
 
 
 def _text(media_type: str, description: str) -> dict[int | str, dict[str, object]]:
@@ -50,6 +54,7 @@ async def list_events(
     order: Order = "desc",
     limit: Limit = 50,
     cursor: paging.Cursor = None,
+    beyond: Beyond = None,
 ) -> EventPage:
     """Everything that was reported, in order, numbered without gaps from 1."""
     kind = f"events-{order}"
@@ -59,7 +64,7 @@ async def list_events(
         event_type=event_type,
         order=order,
         limit=limit + 1,
-        cursor_seq=paging.decode(kind, cursor, paging.number)[0] if cursor else None,
+        cursor_seq=paging.decode(kind, cursor, paging.number)[0] if cursor else beyond,
     )
     items, next_cursor = _page(rows, limit, kind)
     total = sum(sandbox.event_counts.values()) if event_type is None else sandbox.event_counts.get(event_type, 0)

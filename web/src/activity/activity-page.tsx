@@ -1,9 +1,9 @@
-import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { projectName, projectsQuery, useProjectNames } from "@/projects/queries";
-import { Chip } from "@/sandboxes/list/chips";
-import { Select } from "@/ui/field";
+import { ProjectSelect } from "@/projects/project-select";
+import { useProjectNames } from "@/projects/queries";
+import { useTitle } from "@/shell/title";
+import { Chip } from "@/ui/chip";
 import { Empty, Loading, Trouble } from "@/ui/state";
 import { VirtualRows } from "@/ui/virtual-rows";
 import { KINDS, kindsIn, type Kind } from "./entries";
@@ -16,8 +16,8 @@ const route = getRouteApi("/activity");
 export function ActivityPage() {
   const { project, kinds } = route.useSearch();
   const navigate = route.useNavigate();
-  const projects = useQuery(projectsQuery).data ?? [];
   const shown = kindsIn(kinds);
+  useTitle("Activity");
 
   function toggle(kind: Kind) {
     const isAll = shown.size === KINDS.length;
@@ -38,21 +38,10 @@ export function ActivityPage() {
             </Chip>
           ))}
         </div>
-        {projects.length > 1 ? (
-          <Select
-            aria-label="Project"
-            className="max-w-56"
-            value={project ?? ""}
-            onChange={(event) => void navigate({ search: (before) => ({ ...before, project: event.target.value || undefined }), replace: true })}
-          >
-            <option value="">All projects</option>
-            {projects.map((each) => (
-              <option key={each.id} value={each.id}>
-                {projectName(each)}
-              </option>
-            ))}
-          </Select>
-        ) : null}
+        <ProjectSelect
+          project={project}
+          onChange={(next) => void navigate({ search: (before) => ({ ...before, project: next }), replace: true })}
+        />
       </header>
       <div className="min-h-0 flex-1">
         <Feed key={project ?? ""} project={project} kinds={[...shown].join(",")} />
@@ -91,6 +80,7 @@ function Feed({ project, kinds }: { project: string | undefined; kinds: string }
     <VirtualRows
       label="What happens, the newest last"
       rows={rows}
+      listKey={kinds}
       keyOf={(entry) => entry.key}
       heightOf={(entry) => (entry.change === null ? 49 : 62)}
       render={(entry) => <EntryRow entry={entry} project={names.get(entry.projectId) ?? ""} />}

@@ -1,10 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { SandboxEvent } from "@/api/client";
 import type { Item } from "@/live/subscriptions";
+import { event } from "@/sandboxes/samples";
 import { MOST, kindsIn, merge, ofEvent, ofItem, type Entry } from "./entries";
-
-const event = (seq: number, event_type: string, event_data: Record<string, unknown> = {}) =>
-  ({ seq, event_type, event_data, occurred_at: "2026-01-01T00:00:00Z" }) as unknown as SandboxEvent;
 
 const entry = (second: number): Entry => ({ key: `k${second}`, at: new Date(second * 1000).toISOString() }) as Entry;
 

@@ -1,7 +1,8 @@
 import type { SandboxEvent } from "@/api/client";
 import type { Item } from "@/live/subscriptions";
 import { changeOf, type Change } from "@/sandboxes/changes/changes";
-import { flagOf, inputOf, textOf } from "@/sandboxes/read";
+import { senderOf } from "@/sandboxes/composer/senders";
+import { str, targetOf } from "@/sandboxes/payload";
 
 export const KINDS = ["edits", "tools", "messages", "runs", "states", "errors"] as const;
 export type Kind = (typeof KINDS)[number];
@@ -26,26 +27,12 @@ export interface Entry {
 export const MOST = 2_000;
 const SPARE = 500;
 
-const RUNS: Record<string, string> = {
-  "sandbox.created": "Sandbox made",
-  "agent.started": "Agent started",
-  "agent.completed": "Agent completed",
-  "agent.waiting": "Agent waits",
-  "agent.interrupted": "Agent interrupted",
-  "agent.shutdown": "Worker went",
-  "task.verified": "Task verified",
-  "sandbox.terminated": "Sandbox ended",
-};
-const ERRORS: Record<string, string> = {
-  "agent.error": "Error",
-  "agent.stream_error": "Stream error",
-  "agent.failed": "Agent failed",
-  "sandbox.lost": "Sandbox lost",
-};
-
 /** What an event is worth in the feed; null for what would only be noise there. */
 export function ofEvent(event: SandboxEvent, projectId: string, sandboxId: string): Entry | null {
-  const entry = (kind: Kind, what: string, text: string, change: Change | null = null): Entry => ({
+  const said = wordsOf(event);
+  if (said === null) return null;
+  const [kind, what, text] = said;
+  return {
     key: `${sandboxId}:${event.seq}`,
     kind,
     at: event.occurred_at,
@@ -54,24 +41,55 @@ export function ofEvent(event: SandboxEvent, projectId: string, sandboxId: strin
     seq: event.seq,
     ticketId: null,
     what,
-    text: text.slice(0, 600),
-    change,
-  });
-  const type = event.event_type;
-  if (type === "agent.file_edited") return entry("edits", "Changed", "", changeOf(event));
-  if (type === "agent.tool_use") {
-    const target = ["command", "file_path", "pattern", "description"].map((field) => inputOf(event, field)).find((value) => value !== null);
-    return entry("tools", textOf(event, "tool") ?? "Tool", target ?? "");
+    text: (text ?? "").slice(0, 600),
+    change: changeOf(event),
+  };
+}
+
+type Words = [kind: Kind, what: string, text?: string | null];
+
+function wordsOf(event: SandboxEvent): Words | null {
+  if (!event.known) return null;
+  const { event_data: data } = event;
+  const why = str(event, "error") ?? str(event, "reason");
+  switch (event.event_type) {
+    case "agent.file_edited":
+      return ["edits", "Changed"];
+    case "agent.tool_use":
+      return ["tools", event.event_data.tool ?? "Tool", targetOf(data.input)];
+    case "agent.tool_completed":
+      return data.is_error === true ? ["errors", `${event.event_data.tool ?? "Tool"} failed`, event.event_data.output] : null;
+    case "agent.message":
+      return ["messages", "Agent", event.event_data.text];
+    case "agent.message_injected":
+      return ["messages", `${senderOf(event.event_data.sender ?? "", event.event_data.message_type ?? "").name} to the agent`, event.event_data.content];
+    case "agent.error":
+      return ["errors", "Error", why];
+    case "agent.stream_error":
+      return ["errors", "Stream error", why];
+    case "agent.failed":
+      return ["errors", "Agent failed", why];
+    case "sandbox.lost":
+      return ["errors", "Sandbox lost", why];
+    case "sandbox.created":
+      return ["runs", "Sandbox made"];
+    case "agent.started":
+      return ["runs", "Agent started"];
+    case "agent.completed":
+      return ["runs", "Agent completed", str(event, "final_output")];
+    case "agent.waiting":
+      return ["runs", "Agent waits"];
+    case "agent.interrupted":
+      return ["runs", "Agent interrupted", why];
+    case "agent.shutdown":
+      return ["runs", "Worker went", why];
+    case "task.verified":
+      return ["runs", data.verified === true ? "Task verified" : "Task not verified", why];
+    case "sandbox.terminated":
+      return ["runs", "Sandbox ended", why];
+    default:
+      return null;
   }
-  if (type === "agent.tool_completed") {
-    return flagOf(event, "is_error") ? entry("errors", `${textOf(event, "tool") ?? "Tool"} failed`, textOf(event, "output") ?? "") : null;
-  }
-  if (type === "agent.message") return entry("messages", "Agent", textOf(event, "text") ?? "");
-  if (type === "agent.message_injected") return entry("messages", `To the agent (${textOf(event, "sender") ?? "someone"})`, textOf(event, "content") ?? "");
-  const error = ERRORS[type];
-  if (error !== undefined) return entry("errors", error, textOf(event, "error") ?? textOf(event, "reason") ?? "");
-  const run = RUNS[type];
-  return run === undefined ? null : entry("runs", run, textOf(event, "final_output") ?? textOf(event, "reason") ?? "");
 }
 
 interface Told {

@@ -1,12 +1,10 @@
 import { Link } from "@tanstack/react-router";
 import { memo } from "react";
+import { FileLink } from "@/sandboxes/changes/file-link";
 import { Badge, type Tone } from "@/ui/badge";
 import { cn } from "@/ui/cn";
 import { writeOut } from "@/ui/controls";
 import { absolute, clock } from "@/ui/time";
-import { ChangeTypeBadge } from "@/sandboxes/changes/change-type";
-import type { Change } from "@/sandboxes/changes/changes";
-import { Lines } from "@/sandboxes/changes/lines";
 import type { Entry, Kind } from "./entries";
 
 const TONES: Record<Kind, Tone> = { edits: "accent", tools: "neutral", messages: "info", runs: "good", states: "warn", errors: "bad" };
@@ -28,7 +26,7 @@ export const EntryRow = memo(function EntryRow({ entry, project }: { entry: Entr
             </span>
           </p>
         ) : (
-          <ChangeCard change={entry.change} sandboxId={entry.sandboxId ?? ""} />
+          <FileLink change={entry.change} sandboxId={entry.sandboxId ?? ""} />
         )}
         <p className="flex flex-wrap gap-x-2 text-2xs text-faint">
           <span className="[overflow-wrap:anywhere]">{project}</span>
@@ -61,23 +59,5 @@ function Where({ entry }: { entry: Entry }) {
         </Link>
       )}
     </>
-  );
-}
-
-function ChangeCard({ change, sandboxId }: { change: Change; sandboxId: string }) {
-  return (
-    <Link
-      to="/sandbox/$sandboxId"
-      params={{ sandboxId }}
-      search={{ view: "changes", ev: change.seq }}
-      className="my-0.5 flex max-w-2xl flex-wrap items-center gap-x-2 gap-y-0.5 rounded-md border bg-surface px-2 py-1 hover:border-accent"
-    >
-      <ChangeTypeBadge type={change.type} />
-      <span className="min-w-0 flex-1 font-mono text-xs [overflow-wrap:anywhere]">
-        {change.oldPath === null ? null : <span className="text-soft">{writeOut(change.oldPath)} → </span>}
-        {writeOut(change.path)}
-      </span>
-      <Lines {...change} />
-    </Link>
   );
 }

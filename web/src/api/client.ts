@@ -1,4 +1,5 @@
 import createClient, { type Middleware } from "openapi-fetch";
+import { noteServerTime } from "@/ui/server-clock";
 import type { components, paths } from "./schema";
 
 type Schemas = components["schemas"];
@@ -6,7 +7,7 @@ export type Ticket = Schemas["TicketOut"];
 export type TicketIn = Schemas["TicketIn"];
 export type Task = Schemas["TaskOut"];
 export type Sandbox = Schemas["SandboxOut"];
-export type SandboxEvent = Schemas["EventOut"];
+export type SandboxEvent = Schemas["SandboxEvent"];
 export type Message = Schemas["MessageOut"];
 export type MessageIn = Schemas["MessageIn"];
 export type Project = Schemas["ProjectOut"];
@@ -35,9 +36,8 @@ export const signedOut = new EventTarget();
 
 const refusals: Middleware = {
   async onResponse({ response }) {
-    if (response.ok) return;
-    if (response.status === 401) signedOut.dispatchEvent(new Event("signed-out"));
-    throw await refusal(response);
+    noteServerTime(response.headers.get("date"));
+    if (!response.ok) throw await refusal(response);
   },
 };
 
@@ -48,6 +48,7 @@ interface Problem {
 
 async function refusal(response: Response): Promise<Refusal> {
   const { status } = response;
+  if (status === 401) signedOut.dispatchEvent(new Event("signed-out"));
   const type = response.headers.get("content-type") ?? "";
   if (!type.includes("json")) return new Refusal(status, `the server answered ${status}; try again in a moment`);
   const { detail, errors }: Problem = await response.json();
@@ -73,6 +74,11 @@ export async function fetchText(path: string, signal?: AbortSignal): Promise<str
   const response = await fetch(path, { signal });
   if (!response.ok) throw await refusal(response);
   return response.text();
+}
+
+/** Ask whether the session still holds; who asked in vain is told by `signedOut`. A server that is away says nothing. */
+export async function checkSession(): Promise<void> {
+  await api.GET("/api/v1/auth/me").catch(() => undefined);
 }
 
 /** A name for one wish: the same wish sent twice is fulfilled once. `randomUUID` is missing on plain http. */

@@ -4054,6 +4054,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the page before; left out for the first. */
                 cursor?: string | null;
+                /** @description Begin beyond the event with this number: newer with `asc`, older with `desc`. */
+                beyond?: number | null;
             };
             header?: never;
             path: {

@@ -8,6 +8,8 @@ const LONGEST_RETRY_MS = 8_000;
 /** Nothing heard for so long: ask, and if no answer comes, connect anew. */
 const QUIET_MS = 25_000;
 const ANSWER_MS = 5_000;
+/** The key or session is no longer valid. */
+const NOT_ALLOWED = 1008;
 
 /** The tab's one connection. Subscriptions outlive it: after a loss each goes on behind the last change it heard. */
 export class Connection {
@@ -22,9 +24,12 @@ export class Connection {
   #quiet: ReturnType<typeof setTimeout> | undefined;
   #names = 0;
   readonly #address: string;
+  readonly #onRefused: () => void;
 
-  constructor(address: string) {
+  /** `onRefused` is told when the server may not want this browser any more. */
+  constructor(address: string, onRefused: () => void) {
     this.#address = address;
+    this.#onRefused = onRefused;
   }
 
   /** Connect, now and whenever the machine or the tab comes back. */
@@ -74,7 +79,9 @@ export class Connection {
     clearTimeout(this.#retry);
     const socket = new WebSocket(this.#address);
     this.#socket = socket;
+    let isOpened = false;
     socket.onopen = () => {
+      isOpened = true;
       this.#failures = 0;
       this.#become("open");
       for (const subscription of this.#subscriptions.values()) {
@@ -88,8 +95,11 @@ export class Connection {
       this.#listen();
       this.#receive(JSON.parse(data as string));
     };
-    socket.onclose = () => {
-      if (this.#socket === socket) this.#lost();
+    socket.onclose = ({ code }) => {
+      if (this.#socket !== socket) return;
+      this.#lost();
+      // A refused handshake looks to a page like one that failed.
+      if (code === NOT_ALLOWED || !isOpened) this.#onRefused();
     };
   }
 

@@ -1,4 +1,5 @@
 import { createContext, useContext, useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
+import { checkSession } from "@/api/client";
 import { Connection, type LinkState } from "./connection";
 import type { Listener, Topic } from "./subscriptions";
 
@@ -11,7 +12,7 @@ function address(): string {
 
 /** Holds the tab's connection for everything below. */
 export function LiveProvider({ children }: { children: ReactNode }) {
-  const [connection] = useState(() => new Connection(address()));
+  const [connection] = useState(() => new Connection(address(), () => void checkSession()));
   useEffect(() => {
     connection.start();
     return () => connection.stop();

@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { useLive } from "@/live/live";
+import { useTitle } from "@/shell/title";
 import { Ago } from "@/ui/moment";
 import { Loading, Trouble } from "@/ui/state";
 import { duration } from "@/ui/time";
@@ -13,6 +14,7 @@ import { Tally } from "./tally";
 export function HealthPage() {
   const overview = useQuery(overviewQuery);
   useFreshOverview();
+  useTitle("Health");
   if (overview.isPending) return <Loading what="the overview" />;
   if (overview.isError) return <Trouble what="The overview" error={overview.error} retry={() => void overview.refetch()} />;
   const { queue, sandboxes, days, generated_at } = overview.data;

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { ArrowLeftRight } from "lucide-react";
+import { useTitle } from "@/shell/title";
 import { Button } from "@/ui/button";
 import { Empty, Loading, Trouble } from "@/ui/state";
 import { Comparison } from "./compare/comparison";
@@ -12,6 +13,7 @@ const route = getRouteApi("/sandboxes/compare");
 export function ComparePage() {
   const { a, b } = route.useSearch();
   const navigate = route.useNavigate();
+  useTitle("Compare");
   return (
     <div className="mx-auto max-w-6xl space-y-3 p-3">
       <header className="flex items-center justify-between gap-2">

@@ -1,17 +1,18 @@
-import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { Columns2, Plus } from "lucide-react";
 import { useState } from "react";
 import type { Sandbox } from "@/api/client";
-import { projectName, projectsQuery, useProjectNames } from "@/projects/queries";
+import { ProjectSelect } from "@/projects/project-select";
+import { useProjectNames } from "@/projects/queries";
+import { useTitle } from "@/shell/title";
 import { Button, buttonLook } from "@/ui/button";
-import { Input, Select } from "@/ui/field";
+import { SearchBox } from "@/ui/search-box";
 import { Empty, Loading, Trouble } from "@/ui/state";
-import { StateChips } from "./list/chips";
 import { choose, countStates, matching } from "./list/row";
-import { StopDialog } from "./list/stop-dialog";
+import { StateChips } from "./list/state-chips";
 import { SandboxTable } from "./list/table";
 import { useRestless, useSandboxes } from "./list/use-sandboxes";
+import { StopDialog } from "./stop-dialog";
 
 const route = getRouteApi("/sandboxes");
 
@@ -19,11 +20,11 @@ const route = getRouteApi("/sandboxes");
 export function SandboxesPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const projects = useQuery(projectsQuery).data ?? [];
   const names = useProjectNames();
   const all = useSandboxes({ project: search.project, q: search.q });
   const list = useSandboxes({ project: search.project, q: search.q, status: search.status });
   useRestless();
+  useTitle("Sandboxes");
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const [stopping, setStopping] = useState<Sandbox | null>(null);
   const rowsOf = (pages: typeof list) => matching(pages.data?.pages.flatMap((page) => page.items) ?? [], search.q ?? "");
@@ -42,29 +43,8 @@ export function SandboxesPage() {
         </Link>
       </header>
       <div className="flex flex-wrap items-center gap-2">
-        <Input
-          type="search"
-          aria-label="Search by id or title"
-          placeholder="Search by id or title"
-          className="max-w-64"
-          value={search.q ?? ""}
-          onChange={(event) => change({ q: event.target.value || undefined })}
-        />
-        {projects.length > 1 ? (
-          <Select
-            aria-label="Project"
-            className="max-w-56"
-            value={search.project ?? ""}
-            onChange={(event) => change({ project: event.target.value || undefined })}
-          >
-            <option value="">All projects</option>
-            {projects.map((project) => (
-              <option key={project.id} value={project.id}>
-                {projectName(project)}
-              </option>
-            ))}
-          </Select>
-        ) : null}
+        <SearchBox label="Search by id or title" className="w-64" words={search.q ?? ""} onWords={(q) => change({ q: q || undefined })} />
+        <ProjectSelect project={search.project} onChange={(project) => change({ project })} />
         <StateChips counts={counts} isPartial={all.hasNextPage} chosen={search.status} onChoose={(status) => change({ status })} />
       </div>
       {list.isPending ? (
@@ -89,7 +69,7 @@ export function SandboxesPage() {
           </Button>
         </div>
       ) : null}
-      <StopDialog sandbox={stopping} onClose={() => setStopping(null)} />
+      {stopping === null ? null : <StopDialog sandbox={stopping} onClose={() => setStopping(null)} />}
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
-import { flag, num, str } from "./timeline/payload";
+import { flag, num, str } from "./payload";
 
 /** What a sandbox's events say of whether and how it lives; moments are milliseconds. */
 export interface Signs {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Sandbox, SandboxEvent } from "@/api/client";
 import { liveness } from "./liveness";
 import { SignReader } from "./liveness-signs";
-import { event } from "./timeline/samples";
+import { event } from "./samples";
 
 const START = Date.UTC(2026, 0, 1);
 const at = (seconds: number) => START + seconds * 1000;

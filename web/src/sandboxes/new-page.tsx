@@ -1,26 +1,34 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState, type FormEvent } from "react";
-import { answer, api, Refusal } from "@/api/client";
-import { projectName, projectsQuery } from "@/projects/queries";
+import { answer, api, reason } from "@/api/client";
+import { ProjectField } from "@/projects/project-field";
+import { projectsQuery } from "@/projects/queries";
+import { wantedProject } from "@/projects/wanted";
+import { useTitle } from "@/shell/title";
 import { Button } from "@/ui/button";
-import { Field, Input, Select, TextArea } from "@/ui/field";
+import { Field, Input, TextArea } from "@/ui/field";
 import { Loading, Trouble } from "@/ui/state";
 import { Waiting } from "./list/waiting";
 
 interface Draft {
-  project: string;
+  projectId: string;
   newProject: string;
   prompt: string;
   model: string;
   budget: string;
 }
 
+async function projectOf(draft: Draft): Promise<string> {
+  if (draft.projectId !== "") return draft.projectId;
+  const wanted = wantedProject(draft.newProject);
+  const named = { name: draft.newProject.trim() };
+  const body = wanted.kind === "repository" ? { ...named, github_owner: wanted.owner, github_repo: wanted.repository } : named;
+  return (await answer(api.POST("/api/v1/projects", { body }))).id;
+}
+
 async function order(draft: Draft) {
-  const project_id =
-    draft.project === ""
-      ? (await answer(api.POST("/api/v1/projects", { body: { name: draft.newProject.trim() } }))).id
-      : draft.project;
+  const project_id = await projectOf(draft);
   return answer(
     api.POST("/api/v1/sandboxes", {
       body: {
@@ -33,32 +41,36 @@ async function order(draft: Draft) {
   );
 }
 
+function isBad(budget: string): boolean {
+  return budget.trim() !== "" && !(Number(budget) > 0);
+}
+
+function isReady({ projectId, newProject, prompt, budget }: Draft): boolean {
+  return prompt.trim() !== "" && !isBad(budget) && (projectId !== "" || newProject.trim() !== "");
+}
+
 /** One prompt, one sandbox: work without a ticket. */
 export function NewSandboxPage() {
   const projects = useQuery(projectsQuery);
+  useTitle("New sandbox");
   if (projects.isPending) return <Loading what="projects" />;
   if (projects.isError) return <Trouble what="Projects" error={projects.error} retry={() => void projects.refetch()} />;
-  return <Form projects={projects.data.map((project) => ({ id: project.id, name: projectName(project) }))} />;
+  return <Form first={projects.data[0]?.id ?? ""} />;
 }
 
-function Form({ projects }: { projects: { id: string; name: string }[] }) {
+function Form({ first }: { first: string }) {
   const navigate = useNavigate();
-  const [draft, setDraft] = useState<Draft>({ project: projects[0]?.id ?? "", newProject: "", prompt: "", model: "", budget: "" });
+  const [draft, setDraft] = useState<Draft>({ projectId: first, newProject: "", prompt: "", model: "", budget: "" });
   const ordered = useMutation({
     mutationFn: order,
     onSuccess: ({ sandbox_id }) => {
       if (sandbox_id !== null) void navigate({ to: "/sandbox/$sandboxId", params: { sandboxId: sandbox_id }, replace: true });
     },
   });
-  const set = (changes: Partial<Draft>) => setDraft({ ...draft, ...changes });
-  const badBudget = draft.budget.trim() !== "" && !(Number(draft.budget) > 0);
-  const isReady = draft.prompt.trim() !== "" && !badBudget && (draft.project !== "" || draft.newProject.trim() !== "");
-
-  function submit(event: FormEvent) {
+  const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (isReady) ordered.mutate(draft);
-  }
-
+    if (isReady(draft)) ordered.mutate(draft);
+  };
   if (ordered.isSuccess) return <Waiting taskId={ordered.data.task_id} ticketId={ordered.data.ticket_id} />;
   return (
     <form onSubmit={submit} className="mx-auto max-w-2xl space-y-4 p-4">
@@ -66,23 +78,23 @@ function Form({ projects }: { projects: { id: string; name: string }[] }) {
         <h1 className="text-lg font-semibold">New sandbox</h1>
         <p className="text-soft">An agent takes the prompt in a place of its own. It stays for what you say afterwards.</p>
       </div>
-      <Field label="Project">
-        {(ids) => (
-          <Select {...ids} className="w-full" value={draft.project} onChange={(event) => set({ project: event.target.value })}>
-            {projects.map((project) => (
-              <option key={project.id} value={project.id}>
-                {project.name}
-              </option>
-            ))}
-            <option value="">New project…</option>
-          </Select>
-        )}
-      </Field>
-      {draft.project === "" ? (
-        <Field label="Name of the new project" hint="Its repository is kept here.">
-          {(ids) => <Input {...ids} value={draft.newProject} onChange={(event) => set({ newProject: event.target.value })} />}
-        </Field>
+      <Fields draft={draft} onChange={(changes) => setDraft({ ...draft, ...changes })} />
+      {ordered.isError ? (
+        <p role="alert" className="text-bad [overflow-wrap:anywhere]">
+          {reason(ordered.error)}
+        </p>
       ) : null}
+      <Button type="submit" variant="primary" disabled={!isReady(draft) || ordered.isPending}>
+        {ordered.isPending ? "Starting…" : "Start"}
+      </Button>
+    </form>
+  );
+}
+
+function Fields({ draft, onChange }: { draft: Draft; onChange: (changes: Partial<Draft>) => void }) {
+  return (
+    <>
+      <ProjectField projectId={draft.projectId} newProject={draft.newProject} onChange={onChange} />
       <Field label="Prompt" hint="Ctrl+Enter sends it.">
         {(ids) => (
           <TextArea
@@ -90,7 +102,7 @@ function Form({ projects }: { projects: { id: string; name: string }[] }) {
             rows={7}
             placeholder="Explain how tests are run here."
             value={draft.prompt}
-            onChange={(event) => set({ prompt: event.target.value })}
+            onChange={({ target }) => onChange({ prompt: target.value })}
             onKeyDown={(event) => {
               if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
             }}
@@ -99,20 +111,16 @@ function Form({ projects }: { projects: { id: string; name: string }[] }) {
       </Field>
       <div className="grid gap-4 sm:grid-cols-2">
         <Field label="Model" hint="Left empty: the platform's own.">
-          {(ids) => <Input {...ids} spellCheck={false} value={draft.model} onChange={(event) => set({ model: event.target.value })} />}
+          {(ids) => <Input {...ids} spellCheck={false} value={draft.model} onChange={({ target }) => onChange({ model: target.value })} />}
         </Field>
-        <Field label="Budget in dollars" hint="What it may spend on model calls. Left empty: no limit of its own." error={badBudget ? "Give a number above 0." : null}>
-          {(ids) => <Input {...ids} inputMode="decimal" value={draft.budget} onChange={(event) => set({ budget: event.target.value })} />}
+        <Field
+          label="Budget in dollars"
+          hint="What it may spend on model calls. Left empty: no limit of its own."
+          error={isBad(draft.budget) ? "Give a number above 0." : null}
+        >
+          {(ids) => <Input {...ids} inputMode="decimal" value={draft.budget} onChange={({ target }) => onChange({ budget: target.value })} />}
         </Field>
       </div>
-      {ordered.isError ? (
-        <p role="alert" className="text-bad [overflow-wrap:anywhere]">
-          {ordered.error instanceof Refusal ? ordered.error.message : "the server does not answer; is it running?"}
-        </p>
-      ) : null}
-      <Button type="submit" variant="primary" disabled={!isReady || ordered.isPending}>
-        {ordered.isPending ? "Starting…" : "Start"}
-      </Button>
-    </form>
+    </>
   );
 }

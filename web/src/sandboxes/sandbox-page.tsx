@@ -3,17 +3,17 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useState } from "react";
 import type { Sandbox } from "@/api/client";
 import type { View } from "@/search";
+import { useTitle } from "@/shell/title";
 import { Loading, Trouble } from "@/ui/state";
 import { Composer } from "./composer/composer";
 import { type FeedState, useFeed } from "./feed/use-feed";
 import { SignReader } from "./liveness-signs";
 import { Header } from "./page/header";
 import { Panes } from "./page/panes";
-import { taskQuery } from "./page/queries";
 import { useFreshRow } from "./page/use-fresh-row";
 import { useReplay } from "./page/use-replay";
 import { useWide } from "./page/use-wide";
-import { sandboxQuery } from "./queries";
+import { sandboxQuery, taskQuery } from "./queries";
 import { ReplayBar } from "./replay/replay-bar";
 import { TimelineView } from "./timeline/timeline-view";
 
@@ -29,7 +29,9 @@ export function SandboxPage() {
 
 function OneSandbox({ sandboxId }: { sandboxId: string }) {
   const sandbox = useQuery(sandboxQuery(sandboxId));
-  const state = useFeed(sandboxId);
+  const { ev, t } = route.useSearch();
+  const state = useFeed(sandboxId, ev ?? t);
+  useTitle(sandbox.data?.task_title || sandboxId);
   if (sandbox.isPending) return <Loading what="the sandbox" />;
   if (sandbox.isError) return <Trouble what="The sandbox" error={sandbox.error} retry={() => void sandbox.refetch()} />;
   return <Layout sandbox={sandbox.data} state={state} />;
@@ -42,7 +44,7 @@ function Layout({ sandbox, state }: { sandbox: Sandbox; state: FeedState }) {
   const isWide = useWide();
   const task = useQuery(taskQuery(sandbox.task_id)).data;
   const [reader] = useState(() => new SignReader());
-  const signs = reader.sync(feed);
+  const signs = reader.sync(feed.end);
   useFreshRow(sandbox.id, signs);
   const writePlace = useCallback(
     (t: number | undefined) => void navigate({ search: (before) => ({ ...before, t }), replace: true }),
@@ -53,13 +55,14 @@ function Layout({ sandbox, state }: { sandbox: Sandbox; state: FeedState }) {
   const views = isWide ? BESIDE : ALL;
   const view = search.view !== undefined && views.includes(search.view) ? search.view : views[0]!;
   const isLive = sandbox.ended_at === null;
+  const replay = <ReplayBar feed={feed} version={version} upTo={upTo} onChange={setUpTo} isLive={isLive} />;
   const thread = (
     <div className="flex h-full min-h-0 min-w-0 flex-col bg-surface">
       {state.error === null ? null : <FeedTrouble />}
       <div className="min-h-0 flex-1">
         <TimelineView {...viewProps} />
       </div>
-      <ReplayBar feed={feed} version={version} upTo={upTo} onChange={setUpTo} isLive={isLive} />
+      {isWide ? replay : null}
       <Composer sandbox={sandbox} task={task} />
     </div>
   );
@@ -81,7 +84,10 @@ function Layout({ sandbox, state }: { sandbox: Sandbox; state: FeedState }) {
           <div className="min-h-0 min-w-0 border-l">{panes}</div>
         </div>
       ) : (
-        <div className="min-h-0 flex-1">{panes}</div>
+        <>
+          <div className="min-h-0 flex-1">{panes}</div>
+          {replay}
+        </>
       )}
     </div>
   );

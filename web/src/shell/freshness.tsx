@@ -66,8 +66,12 @@ function lookAtTickets(queries: QueryClient, ids: readonly string[]): void {
     return;
   }
   for (const id of ids) {
-    if (isShown(queries, id)) refresh(queries, id).catch(() => queries.invalidateQueries({ queryKey: ["tickets"] }));
-    else void queries.invalidateQueries({ queryKey: ["tickets"] });
+    if (isShown(queries, id)) {
+      refresh(queries, id).catch(() => queries.invalidateQueries({ queryKey: ["tickets"] }));
+    } else {
+      void queries.invalidateQueries({ queryKey: ["tickets"] });
+      void queries.invalidateQueries({ queryKey: ["ticket", id] });
+    }
   }
 }
 

@@ -1,7 +1,9 @@
 import { Link } from "@tanstack/react-router";
 import { Empty } from "@/ui/state";
+import { useTitle } from "./title";
 
 export function NotThere() {
+  useTitle("No such page");
   return (
     <Empty title="There is no such page">
       The address may be old. Go to the{" "}

@@ -122,15 +122,16 @@ function Sandboxes({ then }: { then: Then }) {
   if (sandboxes.data === undefined || sandboxes.data.items.length === 0) return null;
   return (
     <Command.Group heading="Sandboxes" className={GROUP}>
-      {sandboxes.data.items.map(({ id, status }) => (
+      {sandboxes.data.items.map(({ id, status, task_title }) => (
         <Command.Item
           key={id}
-          value={id}
+          value={`${task_title} ${id}`}
           className={ITEM}
           onSelect={then(() => navigate({ to: "/sandbox/$sandboxId", params: { sandboxId: id } }))}
         >
           <Boxes aria-hidden />
-          <span className="min-w-0 flex-1 truncate font-mono text-xs">{id}</span>
+          <span className="min-w-0 flex-1 truncate">{task_title}</span>
+          <span className="font-mono text-2xs text-faint max-sm:hidden">{id}</span>
           <span className="text-xs text-faint">{status}</span>
         </Command.Item>
       ))}

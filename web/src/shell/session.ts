@@ -38,6 +38,11 @@ export async function signOut(): Promise<void> {
 /** Sign out and forget all that was loaded. */
 export async function leave(queries: QueryClient): Promise<void> {
   await signOut();
+  forgetAll(queries);
+}
+
+/** Nobody is signed in any more: what was loaded is not theirs to see. */
+export function forgetAll(queries: QueryClient): void {
   queries.setQueryData(meQuery.queryKey, null);
   queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== meQuery.queryKey[0] });
 }

@@ -15,8 +15,7 @@ import { LinkBanner } from "./link-banner";
 import { Nav } from "./nav";
 import { OverlayHost } from "./overlay-host";
 import { show } from "./overlays";
-import { PlaceTitle } from "./place-title";
-import { meQuery } from "./session";
+import { forgetAll, meQuery } from "./session";
 import { SignIn } from "./sign-in";
 
 /** What is around every page: who may see it, where one can go, and whether it is live. */
@@ -24,7 +23,7 @@ export function Shell() {
   const queries = useQueryClient();
   const me = useQuery(meQuery);
   useEffect(() => {
-    const forget = () => queries.setQueryData(meQuery.queryKey, null);
+    const forget = () => forgetAll(queries);
     signedOut.addEventListener("signed-out", forget);
     return () => signedOut.removeEventListener("signed-out", forget);
   }, [queries]);
@@ -57,7 +56,6 @@ export function Shell() {
         </header>
         <LinkBanner />
         <DemoGuide />
-        <PlaceTitle />
         <main id="main" tabIndex={-1} className="min-h-0 flex-1 overflow-auto outline-none">
           <Outlet />
         </main>

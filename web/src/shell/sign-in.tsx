@@ -1,13 +1,15 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
-import { Refusal } from "@/api/client";
+import { reason } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Field, Input } from "@/ui/field";
 import { meQuery, signInWithKey } from "./session";
+import { useTitle } from "./title";
 
 /** What a stranger sees: nothing but the way in. */
 export function SignIn() {
   const queries = useQueryClient();
+  useTitle("Sign in");
   const [key, setKey] = useState("");
   const [error, setError] = useState<string | null>(null);
 
@@ -16,7 +18,7 @@ export function SignIn() {
     try {
       await signInWithKey(key.trim());
     } catch (caught) {
-      setError(caught instanceof Refusal ? caught.message : "the server does not answer; is it running?");
+      setError(reason(caught));
       return;
     }
     setKey("");

@@ -1,20 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { reason, type Sandbox } from "@/api/client";
-import { Badge, type Tone } from "@/ui/badge";
+import { Lasted } from "@/sandboxes/lasted";
+import { attemptsQuery } from "@/sandboxes/queries";
+import { StateLabel } from "@/sandboxes/state-label";
 import { count, usd } from "@/ui/figures";
-import { Ago, useNow } from "@/ui/moment";
-import { duration } from "@/ui/time";
-import { attemptsQuery } from "./queries";
-
-const TONES: Record<Sandbox["status"], Tone> = {
-  creating: "info",
-  running: "good",
-  stopping: "info",
-  stopped: "neutral",
-  failed: "bad",
-  lost: "bad",
-};
+import { Ago } from "@/ui/moment";
 
 /** Every sandbox that a task has had, and how each ended. */
 export function Attempts({ taskId }: { taskId: string }) {
@@ -42,7 +33,7 @@ function Attempt({ sandbox }: { sandbox: Sandbox }) {
       >
         {name}
       </Link>
-      <Badge tone={TONES[sandbox.status]}>{sandbox.status}</Badge>
+      <StateLabel state={sandbox.status} />
       {sandbox.end_reason === null ? null : (
         <span className="min-w-0 text-soft [overflow-wrap:anywhere]">{sandbox.end_reason.replaceAll("_", " ")}</span>
       )}
@@ -54,10 +45,4 @@ function Attempt({ sandbox }: { sandbox: Sandbox }) {
       </span>
     </li>
   );
-}
-
-function Lasted({ sandbox }: { sandbox: Sandbox }) {
-  const now = useNow();
-  const end = sandbox.ended_at === null ? now : Date.parse(sandbox.ended_at);
-  return <span>{duration(end - Date.parse(sandbox.created_at))}</span>;
 }

@@ -1,17 +1,20 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { overviewQuery } from "@/monitoring/overview";
 import { Dot } from "@/ui/badge";
 import { usd } from "@/ui/figures";
-import { spentTodayQuery, useAlive } from "./at-work";
+import { useAlive } from "./at-work";
 import { COLUMNS, costOf } from "./columns";
 import { columnQuery, type TicketFilter, type TicketStatus } from "./queries";
+
+const COST_EVERY_MS = 20_000;
 
 /** How it stands, in one line. */
 export function BoardBar({ filter }: { filter: TicketFilter }) {
   const alive = useAlive();
   const atWork = Array.from(alive.values()).filter((sandbox) => sandbox.purpose === "work").length;
-  const today = useQuery(spentTodayQuery).data;
+  const today = useQuery({ ...overviewQuery, refetchInterval: COST_EVERY_MS }).data?.days.at(-1);
   return (
     <dl className="flex min-w-0 flex-wrap items-center gap-x-4 gap-y-1 text-xs">
       <Figure label="Agents at work">
@@ -20,7 +23,9 @@ export function BoardBar({ filter }: { filter: TicketFilter }) {
           {atWork}
         </Link>
       </Figure>
-      <Figure label="Cost today">{today === undefined ? "…" : `${today.isAll ? "" : "more than "}${usd(today.usd)}`}</Figure>
+      <Figure label="Cost today" note="What sandboxes begun since midnight (UTC) have spent">
+        {today === undefined ? "…" : usd(today.cost_usd)}
+      </Figure>
       <Figure label="Cost of these tickets">
         <ShownCost filter={filter} />
       </Figure>
@@ -28,9 +33,9 @@ export function BoardBar({ filter }: { filter: TicketFilter }) {
   );
 }
 
-function Figure({ label, children }: { label: string; children: ReactNode }) {
+function Figure({ label, note, children }: { label: string; note?: string; children: ReactNode }) {
   return (
-    <div className="flex items-center gap-1.5">
+    <div title={note} className="flex items-center gap-1.5">
       <dt className="text-faint">{label}</dt>
       <dd className="font-medium tabular-nums">{children}</dd>
     </div>

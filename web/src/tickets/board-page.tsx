@@ -1,5 +1,6 @@
-import { getRouteApi } from "@tanstack/react-router";
 import { useQueryClient } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { useTitle } from "@/shell/title";
 import { Loading, Trouble } from "@/ui/state";
 import { Board } from "./board";
 import { BoardBar, useColumns } from "./board-bar";
@@ -11,6 +12,7 @@ const route = getRouteApi("/");
 /** The first page: every ticket by its status. */
 export function BoardPage() {
   const filter = route.useSearch();
+  useTitle("Board");
   const queries = useQueryClient();
   const columns = useColumns(filter);
   const isFiltered = Object.values(filter).some((value) => value !== undefined);

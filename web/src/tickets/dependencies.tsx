@@ -1,9 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { taskQuery } from "@/sandboxes/queries";
 import { Dot } from "@/ui/badge";
 import { agentState } from "./agent-state";
 import { STATUS } from "./labels";
-import { taskQuery, ticketQuery } from "./queries";
+import { ticketQuery } from "./queries";
 
 const LINK = "inline-flex max-w-full min-w-0 items-center gap-1.5 underline-offset-2 hover:underline";
 

@@ -56,18 +56,3 @@ export const ticketSearchQuery = (words: string) =>
     placeholderData: keepPreviousData,
     staleTime: 5_000,
   });
-
-/** Every sandbox of a task, the newest first: its attempts, and the places where results were verified. */
-export const attemptsQuery = (taskId: string) =>
-  queryOptions({
-    queryKey: ["sandboxes", { task: taskId }],
-    queryFn: ({ signal }) =>
-      answer(api.GET("/api/v1/sandboxes", { params: { query: { task_id: taskId, limit: 200 } }, signal })),
-  });
-
-export const taskQuery = (taskId: string) =>
-  queryOptions({
-    queryKey: ["task", taskId],
-    queryFn: ({ signal }) =>
-      answer(api.GET("/api/v1/tasks/{task_id}", { params: { path: { task_id: taskId } }, signal })),
-  });

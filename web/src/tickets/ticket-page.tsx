@@ -19,6 +19,7 @@ const route = getRouteApi("/tickets/$ticketId");
 export function TicketPage() {
   const { ticketId } = route.useParams();
   const ticket = useQuery(ticketQuery(ticketId));
+  useTitle(ticket.data?.title ?? "Ticket");
   if (ticket.isPending) return <Loading what="the ticket" />;
   if (ticket.data === undefined)
     return <Trouble what="The ticket" error={ticket.error} retry={() => void ticket.refetch()} />;
@@ -28,7 +29,6 @@ export function TicketPage() {
 function TicketView({ ticket }: { ticket: Ticket }) {
   const alive = useAlive();
   const [asks, setAsks] = useState(false);
-  useTitle(ticket.title);
   const status = STATUS[ticket.status];
   const tasks = ticket.tasks ?? [];
   const isOpen = ticket.status !== "done" && ticket.status !== "cancelled";

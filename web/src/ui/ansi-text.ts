@@ -1,5 +1,5 @@
 import Anser from "anser";
-import { writeOut } from "./controls";
+import { acts, writeOut } from "./controls";
 
 export const HUES = ["red", "green", "yellow", "blue", "magenta", "cyan", "grey"] as const;
 export type Hue = (typeof HUES)[number];
@@ -26,6 +26,7 @@ const COLOURS = /\u001b\[[0-9;]*m/;
 
 /** The text with colours and nothing else: what moves, titles, links, copies or resets is left out, the rest is written out. */
 export function coloured(text: string): string {
+  if (!acts(text)) return text;
   const kept = text
     .replace(/\r\n/g, "\n")
     .replace(/\r/g, "\n")
@@ -44,12 +45,12 @@ export function plain(text: string): string {
   return coloured(text).replace(/\u001b\[[0-9;]*m/g, ""); // oxlint-disable-line no-control-regex
 }
 
-/** Lines of a program's output, coloured as it asked for, in colours that can always be read. */
-export function linesOf(text: string): Span[][] {
-  const lines: Span[][] = [[]];
-  for (const entry of Anser.ansiToJson(coloured(text), { json: true, use_classes: true, remove_empty: true })) {
+/** A program's output, coloured as it asked for, in colours that can always be read. */
+export function spansOf(text: string): Span[] {
+  return Anser.ansiToJson(coloured(text), { json: true, use_classes: true, remove_empty: true }).map((entry) => {
     const has = (name: Anser.DecorationName) => entry.decorations.includes(name);
-    const look = {
+    return {
+      text: entry.content,
       hue: hueOf(entry.fg, entry.fg_truecolor),
       ground: hueOf(entry.bg, entry.bg_truecolor),
       bold: has("bold"),
@@ -58,9 +59,16 @@ export function linesOf(text: string): Span[][] {
       underline: has("underline"),
       strike: has("strikethrough"),
     };
-    for (const [index, part] of entry.content.split("\n").entries()) {
+  });
+}
+
+/** The same line by line. */
+export function linesOf(text: string): Span[][] {
+  const lines: Span[][] = [[]];
+  for (const span of spansOf(text)) {
+    for (const [index, part] of span.text.split("\n").entries()) {
       if (index > 0) lines.push([]);
-      if (part !== "") lines.at(-1)?.push({ text: part, ...look });
+      if (part !== "") lines.at(-1)?.push({ ...span, text: part });
     }
   }
   return lines;

@@ -1,5 +1,6 @@
+import { memo, useMemo } from "react";
+import { type Hue, type Span, spansOf } from "./ansi-text";
 import { cn } from "./cn";
-import type { Hue, Span } from "./ansi-text";
 
 const HUES: Record<Hue, string> = {
   red: "text-bad",
@@ -34,18 +35,25 @@ function look(span: Span): string {
   );
 }
 
-/** One line of a program's output. Everything in it is text; `query` is marked wherever it stands. */
-export function AnsiLine({ spans, query = "" }: { spans: readonly Span[]; query?: string }) {
-  return (
-    <>
-      {spans.map((span, index) => (
-        <span key={index} className={look(span)}>
-          <Marked text={span.text} query={query} />
-        </span>
-      ))}
-    </>
-  );
+/** A program's output with its colours. Everything in it is text; `query` is marked wherever it stands. */
+export function AnsiSpans({ spans, query = "" }: { spans: readonly Span[]; query?: string }) {
+  return spans.map((span, index) => {
+    const marked = <Marked key={index} text={span.text} query={query} />;
+    const className = look(span);
+    return className === "" ? (
+      marked
+    ) : (
+      <span key={index} className={className}>
+        {marked}
+      </span>
+    );
+  });
 }
+
+export const AnsiText = memo(function AnsiText({ text }: { text: string }) {
+  const spans = useMemo(() => spansOf(text), [text]);
+  return <AnsiSpans spans={spans} />;
+});
 
 /** A text in which what is looked for is marked. */
 export function Marked({ text, query }: { text: string; query: string }) {

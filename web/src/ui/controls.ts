@@ -3,6 +3,13 @@ const ACTING =
   // oxlint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 
+const ANY_ACTING = new RegExp(`\\r|${ACTING.source}`, "u");
+
+/** Whether there is anything in a text that would act; most have nothing. */
+export function acts(text: string): boolean {
+  return ANY_ACTING.test(text);
+}
+
 function written(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   if (code < 0x100) return `\\x${code.toString(16).padStart(2, "0")}`;

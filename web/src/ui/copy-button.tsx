@@ -1,9 +1,11 @@
 import { Check, Copy } from "lucide-react";
-import { useEffect, useState } from "react";
+import { useEffect, useState, type ReactNode } from "react";
 import { Button, type ButtonProps } from "./button";
 
+type CopyProps = { text: string | (() => Promise<string>); label: string; icon?: ReactNode } & ButtonProps;
+
 /** Puts a text on the clipboard and says so for a moment. */
-export function CopyButton({ text, label, ...rest }: { text: string | (() => Promise<string>); label: string } & ButtonProps) {
+export function CopyButton({ text, label, icon = <Copy />, ...rest }: CopyProps) {
   const [said, setSaid] = useState<"copied" | "failed" | null>(null);
   useEffect(() => {
     if (said === null) return;
@@ -19,8 +21,8 @@ export function CopyButton({ text, label, ...rest }: { text: string | (() => Pro
     }
   }
   return (
-    <Button variant="quiet" size="icon" className="size-6" aria-label={label} title={label} {...rest} onClick={() => void copy()}>
-      {said === "copied" ? <Check className="text-good" /> : <Copy />}
+    <Button variant="quiet" size="icon" className="size-6 [&_svg]:size-3.5" aria-label={label} title={label} {...rest} onClick={() => void copy()}>
+      {said === "copied" ? <Check className="text-good" /> : icon}
       <span role="status" className="sr-only">
         {said === "copied" ? "Copied" : said === "failed" ? "The browser did not allow copying" : ""}
       </span>

@@ -3,7 +3,7 @@ import { ChevronDown, ChevronRight } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { DiffProps } from "./diff";
 import { LOOK } from "./diff-look";
-import { filesOf } from "./patch";
+import { filesOf, type PatchFile } from "./patch";
 import { useTheme } from "./use-theme";
 
 const THEMES = { light: "github-light-high-contrast", dark: "github-dark-high-contrast" } as const;
@@ -28,14 +28,17 @@ function reachable(node: HTMLElement): void {
   for (const code of node.shadowRoot?.querySelectorAll("code") ?? []) code.tabIndex = 0;
 }
 
+/** Those that are shut at first: long ones, but not the only one and not the one that was asked for. */
+function longOnes(files: readonly PatchFile[], path: string | null): ReadonlySet<string> {
+  const long = files.filter(({ item, added, removed }) => files.length > 1 && added + removed > LONG && item.fileDiff.name !== path);
+  return new Set(long.map(({ item }) => item.id));
+}
+
 function Files({ patch, name, layout, wrap = false, path = null }: DiffProps) {
   const theme = useTheme();
   const view = useRef<CodeViewHandle<undefined, undefined>>(null);
   const files = useMemo(() => filesOf(patch, name), [patch, name]);
-  const long = useMemo(
-    () => new Set(files.length > 1 ? files.filter((file) => file.added + file.removed > LONG).map((file) => file.item.id) : []),
-    [files],
-  );
+  const long = useMemo(() => longOnes(files, path), [files, path]);
   const [turned, setTurned] = useState<ReadonlyMap<string, boolean>>(new Map());
   const isShut = (id: string) => turned.get(id) ?? long.has(id);
   const items = useMemo(

@@ -1,14 +1,15 @@
 import { useSyncExternalStore } from "react";
+import { serverNow } from "./server-clock";
 import { absolute, ago } from "./time";
 
-let now = Date.now();
+let now = serverNow();
 let timer: ReturnType<typeof setInterval> | undefined;
 const watchers = new Set<() => void>();
 
 function watch(watcher: () => void): () => void {
   watchers.add(watcher);
   timer ??= setInterval(() => {
-    now = Date.now();
+    now = serverNow();
     for (const each of watchers) each();
   }, 1000);
   return () => {
@@ -22,7 +23,7 @@ function watch(watcher: () => void): () => void {
 /** The time, each second; one clock for the whole page. */
 export function useNow(): number {
   return useSyncExternalStore(watch, () => {
-    if (timer === undefined) now = Math.floor(Date.now() / 1000) * 1000;
+    if (timer === undefined) now = Math.floor(serverNow() / 1000) * 1000;
     return now;
   });
 }

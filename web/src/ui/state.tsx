@@ -1,6 +1,6 @@
 import { LoaderCircle } from "lucide-react";
 import type { ReactNode } from "react";
-import { Refusal } from "@/api/client";
+import { reason } from "@/api/client";
 import { Button } from "./button";
 
 /** What stands where something is still on its way. */
@@ -25,11 +25,10 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
 
 /** What went wrong, in the server's sentence, and a way on. */
 export function Trouble({ what, error, retry }: { what: string; error: unknown; retry?: () => void }) {
-  const detail = error instanceof Refusal ? error.message : "the server does not answer; is it running?";
-  return (
+    return (
     <div role="alert" className="mx-auto flex max-w-md flex-col items-center gap-3 px-4 py-12 text-center">
       <h2 className="text-base font-semibold">{what} could not be loaded</h2>
-      <p className="text-soft [overflow-wrap:anywhere]">{detail}</p>
+      <p className="text-soft [overflow-wrap:anywhere]">{reason(error)}</p>
       {retry ? <Button onClick={retry}>Try again</Button> : null}
     </div>
   );

@@ -1,15 +1,15 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { cn } from "@/ui/cn";
-import { Input } from "@/ui/field";
+import { SearchBox } from "@/ui/search-box";
 import { Empty } from "@/ui/state";
 import { Toggle } from "@/ui/toggle";
 import { useCollected } from "../feed/collected";
 import type { ViewProps } from "../view";
-import { Changes, byFile, shown } from "./changes";
+import { ChangePane } from "./change-pane";
+import { byFile, Changes, shown, type Change } from "./changes";
 import { FileList } from "./file-list";
 import { Lines } from "./lines";
-import { ChangePane } from "./change-pane";
 import { SessionPane } from "./session-pane";
 import { TurnList } from "./turn-list";
 
@@ -23,19 +23,12 @@ const MODES = [
 
 /** Files that the agent changed: turn by turn or over the whole session, each with its diff. */
 export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
-  const { ev } = route.useSearch();
-  const navigate = route.useNavigate();
   const { all } = useCollected(feed, () => new Changes());
-  const [mode, setMode] = useState<Mode>("turns");
   const [query, setQuery] = useState("");
-  const [file, setFile] = useState<string | null>(null);
-  const [isPaneOpen, setPaneOpen] = useState(ev !== undefined);
   const count = all.length;
   const changes = useMemo(() => shown(all, count, upTo, query), [all, count, upTo, query]);
-  const files = useMemo(() => byFile(changes), [changes]);
-  const chosen = ev === undefined ? undefined : changes.find((change) => change.seq === ev);
-  const open = chosen ?? (query === "" ? changes[0] : undefined) ?? changes[0] ?? null;
-
+  const pane = usePane(changes);
+  const { mode, file, open, isOpen, close } = pane;
   if (all.length === 0) {
     return (
       <Empty title={feed.isWhole ? "No file has been changed" : "Looking for changes"}>
@@ -46,65 +39,87 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
   return (
     <div className="@container h-full min-h-0">
       <div className="grid h-full min-h-0 grid-cols-1 @3xl:grid-cols-[minmax(16rem,22rem)_1fr]">
-        <section
-          aria-label="Changed files"
-          className={cn("flex min-h-0 flex-col @3xl:border-r", isPaneOpen && "@max-3xl:hidden")}
-        >
-          <header className="space-y-2 border-b p-2">
-            <div className="flex flex-wrap items-center justify-between gap-2">
-              <Toggle label="What is listed" value={mode} options={MODES} onChange={setMode} />
-              <span role="status" className="flex items-center gap-2 text-xs text-soft">
-                {files.length} {files.length === 1 ? "file" : "files"}
-                <Lines
-                  added={changes.reduce((sum, change) => sum + change.added, 0)}
-                  removed={changes.reduce((sum, change) => sum + change.removed, 0)}
-                  binary={false}
-                />
-              </span>
-            </div>
-            <Input
-              type="search"
-              aria-label="Filter by path"
-              placeholder="Filter by path"
-              value={query}
-              onChange={(event) => setQuery(event.target.value)}
-            />
-          </header>
+        <section aria-label="Changed files" className={cn("flex min-h-0 flex-col @3xl:border-r", isOpen && "@max-3xl:hidden")}>
+          <ListHeader changes={changes} mode={mode} onMode={pane.setMode} query={query} onQuery={setQuery} />
           <div className="min-h-0 flex-1 overflow-y-auto p-2">
             {changes.length === 0 ? (
               <p className="p-4 text-center text-soft">
                 {query === "" ? "Nothing was changed up to this moment of the replay." : "No changed file has this in its path."}
               </p>
             ) : mode === "turns" ? (
-              <TurnList
-                sandboxId={sandbox.id}
-                changes={changes}
-                open={open}
-                onOpen={(change) => {
-                  setPaneOpen(true);
-                  void navigate({ search: (before) => ({ ...before, ev: change.seq }), replace: true });
-                }}
-              />
+              <TurnList sandboxId={sandbox.id} changes={changes} open={open} onOpen={pane.openChange} />
             ) : (
-              <FileList
-                changes={changes}
-                open={file}
-                onOpen={(path) => {
-                  setFile(path);
-                  setPaneOpen(true);
-                }}
-              />
+              <FileList changes={changes} open={file} onOpen={pane.openFile} />
             )}
           </div>
         </section>
-        <div className={cn("min-h-0 min-w-0", !isPaneOpen && "@max-3xl:hidden")}>
+        <div className={cn("min-h-0 min-w-0", !isOpen && "@max-3xl:hidden")}>
           {mode === "session" ? (
-            <SessionPane sandbox={sandbox} changes={changes} total={all.length} upTo={upTo} path={file} onBack={() => setPaneOpen(false)} />
+            <SessionPane sandbox={sandbox} changes={changes} total={all.length} upTo={upTo} path={file} onBack={close} />
           ) : open === null ? null : (
-            <ChangePane sandbox={sandbox} change={open} onBack={() => setPaneOpen(false)} />
+            <ChangePane sandbox={sandbox} change={open} onBack={close} />
           )}
         </div>
       </div>
     </div>
+  );
+}
+
+/** Which diff is shown. The address names a change; where only one pane has room, it can be shut again. */
+function usePane(changes: readonly Change[]) {
+  const { ev } = route.useSearch();
+  const navigate = route.useNavigate();
+  const [mode, setMode] = useState<Mode>("turns");
+  const [file, setFile] = useState<string | null>(null);
+  const [seen, setSeen] = useState(ev);
+  const [isShut, setShut] = useState(false);
+  if (ev !== seen) {
+    setSeen(ev);
+    setShut(false);
+    if (ev !== undefined) setMode("turns");
+  }
+  const chosen = ev === undefined ? undefined : changes.find((change) => change.seq === ev);
+  return {
+    mode,
+    setMode,
+    file,
+    open: chosen ?? changes[0] ?? null,
+    isOpen: !isShut && (mode === "turns" ? chosen !== undefined : file !== null),
+    close: () => setShut(true),
+    openChange(change: Change) {
+      setShut(false);
+      void navigate({ search: (before) => ({ ...before, ev: change.seq }), replace: true });
+    },
+    openFile(path: string) {
+      setShut(false);
+      setFile(path);
+    },
+  };
+}
+
+function ListHeader(props: {
+  changes: readonly Change[];
+  mode: Mode;
+  onMode: (mode: Mode) => void;
+  query: string;
+  onQuery: (query: string) => void;
+}) {
+  const { changes } = props;
+  const files = useMemo(() => byFile(changes).length, [changes]);
+  return (
+    <header className="space-y-2 border-b p-2">
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        <Toggle label="What is listed" value={props.mode} options={MODES} onChange={props.onMode} />
+        <span role="status" className="flex items-center gap-2 text-xs text-soft">
+          {files} {files === 1 ? "file" : "files"}
+          <Lines
+            added={changes.reduce((sum, change) => sum + change.added, 0)}
+            removed={changes.reduce((sum, change) => sum + change.removed, 0)}
+            binary={false}
+          />
+        </span>
+      </div>
+      <SearchBox label="Filter by path" words={props.query} onWords={props.onQuery} />
+    </header>
   );
 }

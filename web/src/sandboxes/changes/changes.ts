@@ -1,19 +1,24 @@
 import type { SandboxEvent } from "@/api/client";
-import { flagOf, numberOf, textOf } from "../read";
 
 export type ChangeType = "created" | "modified" | "deleted" | "renamed";
 
-/** One change of one file. */
-export interface Change {
-  seq: number;
-  eventId: string;
-  at: string;
+/** What became of a file. */
+export interface FileFacts {
   path: string;
   oldPath: string | null;
   type: ChangeType;
   added: number;
   removed: number;
   binary: boolean;
+  tooLarge?: boolean;
+  size?: number | null;
+}
+
+/** One change of one file. */
+export interface Change extends FileFacts {
+  seq: number;
+  eventId: string;
+  at: string;
   tooLarge: boolean;
   size: number | null;
   turn: number | null;
@@ -30,36 +35,30 @@ export interface Turn {
 }
 
 /** What became of one file over many changes. */
-export interface ChangedFile {
-  path: string;
-  oldPath: string | null;
-  type: ChangeType;
-  added: number;
-  removed: number;
-  binary: boolean;
+export interface ChangedFile extends FileFacts {
   changes: Change[];
 }
 
-const TYPES: readonly ChangeType[] = ["created", "modified", "deleted", "renamed"];
-
-export function changeOf(event: SandboxEvent): Change {
-  const full = textOf(event, "full_diff");
+/** What an event tells of a changed file; null when it is of another sort. */
+export function changeOf(event: SandboxEvent): Change | null {
+  if (!event.known || event.event_type !== "agent.file_edited") return null;
+  const { event_data: data } = event;
   return {
     seq: event.seq,
     eventId: event.event_id,
     at: event.occurred_at,
-    path: textOf(event, "file_path") ?? "(no path)",
-    oldPath: textOf(event, "old_path"),
-    type: TYPES.find((type) => type === event.event_data.change_type) ?? "modified",
-    added: numberOf(event, "lines_added") ?? 0,
-    removed: numberOf(event, "lines_removed") ?? 0,
-    binary: flagOf(event, "binary"),
-    tooLarge: flagOf(event, "too_large"),
-    size: numberOf(event, "size"),
-    turn: numberOf(event, "turn"),
-    tool: textOf(event, "tool"),
-    diffSize: numberOf(event, "diff_size"),
-    diff: flagOf(event, "full_diff_truncated") ? null : full,
+    path: data.file_path ?? "(no path)",
+    oldPath: data.old_path ?? null,
+    type: data.change_type ?? "modified",
+    added: data.lines_added ?? 0,
+    removed: data.lines_removed ?? 0,
+    binary: data.binary ?? false,
+    tooLarge: data.too_large ?? false,
+    size: data.size ?? null,
+    turn: data.turn ?? null,
+    tool: data.tool ?? null,
+    diffSize: data.diff_size ?? null,
+    diff: data.full_diff_truncated === true ? null : (data.full_diff ?? null),
   };
 }
 
@@ -68,7 +67,8 @@ export class Changes {
   readonly all: Change[] = [];
 
   add(event: SandboxEvent): void {
-    if (event.event_type === "agent.file_edited") this.all.push(changeOf(event));
+    const change = changeOf(event);
+    if (change !== null) this.all.push(change);
   }
 }
 

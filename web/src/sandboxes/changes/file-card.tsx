@@ -3,20 +3,8 @@ import { cn } from "@/ui/cn";
 import { writeOut } from "@/ui/controls";
 import { bytes } from "@/ui/figures";
 import { ChangeTypeBadge } from "./change-type";
-import type { ChangeType } from "./changes";
+import type { FileFacts } from "./changes";
 import { Lines } from "./lines";
-
-/** What every card about a changed file says. */
-export interface FileFacts {
-  path: string;
-  oldPath: string | null;
-  type: ChangeType;
-  added: number;
-  removed: number;
-  binary: boolean;
-  tooLarge?: boolean;
-  size?: number | null;
-}
 
 /** A changed file; pressing it opens its diff. */
 export function FileCard(props: {
@@ -30,7 +18,7 @@ export function FileCard(props: {
 }) {
   const { file } = props;
   return (
-    <div className={cn("flex items-start rounded-md border bg-surface", props.isOpen && "border-accent bg-accent-soft")}>
+    <div className={cn("flex items-start rounded-md border bg-surface", props.isOpen && "@3xl:border-accent @3xl:bg-accent-soft")}>
       <button
         type="button"
         aria-current={props.isOpen ? "true" : undefined}

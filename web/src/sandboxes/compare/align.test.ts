@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SandboxEvent } from "@/api/client";
+import { event } from "../samples";
 import { align } from "./align";
 import { Run, type Step } from "./run";
 
@@ -41,7 +41,7 @@ describe("what a run did", () => {
   it("is counted by type, tool and file, and a failed call is known", () => {
     const run = new Run();
     const add = (event_type: string, event_data: Record<string, unknown>) =>
-      run.add({ seq: 1, event_type, event_data } as unknown as SandboxEvent);
+      run.add(event(1, event_type, event_data));
     add("agent.tool_use", { tool: "Bash", tool_use_id: "t", input: { command: "make" } });
     add("agent.tool_completed", { tool: "Bash", tool_use_id: "t", is_error: true });
     add("agent.file_edited", { file_path: "a", lines_added: 2, lines_removed: 1 });

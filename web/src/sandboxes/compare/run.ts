@@ -1,5 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
-import { flagOf, inputOf, numberOf, textOf } from "../read";
+import { targetOf } from "../payload";
 
 /** One thing that an agent did. */
 export interface Step {
@@ -26,49 +26,43 @@ export class Run {
 
   add(event: SandboxEvent): void {
     raise(this.types, event.event_type);
+    if (!event.known) return;
+    const { event_data: data } = event;
     switch (event.event_type) {
-      case "agent.tool_use":
-        return this.#called(event);
-      case "agent.tool_completed": {
-        const call = this.#calls.get(textOf(event, "tool_use_id") ?? "");
-        if (call !== undefined) call.isError = flagOf(event, "is_error");
+      case "agent.tool_use": {
+        const { tool = "tool", tool_use_id = "", input } = event.event_data;
+        raise(this.tools, tool);
+        this.#calls.set(tool_use_id, this.#did(event, tool, targetOf(input)));
         return;
       }
-      case "agent.file_edited":
-        return this.#changed(event);
+      case "agent.tool_completed": {
+        const call = this.#calls.get(event.event_data.tool_use_id ?? "");
+        if (call !== undefined) call.isError = data.is_error === true;
+        return;
+      }
+      case "agent.file_edited": {
+        const { file_path = "(no path)", lines_added = 0, lines_removed = 0 } = event.event_data;
+        const before = this.files.get(file_path) ?? { added: 0, removed: 0 };
+        this.files.set(file_path, { added: before.added + lines_added, removed: before.removed + lines_removed });
+        return;
+      }
       case "agent.message":
-        return this.#did(event, "Message", textOf(event, "text") ?? "", false);
+        return void this.#did(event, "Message", event.event_data.text);
       case "agent.message_injected":
-        return this.#did(event, "Told", textOf(event, "content") ?? "", false);
+        return void this.#did(event, "Told", event.event_data.content);
       case "agent.error":
       case "agent.stream_error":
       case "agent.failed":
-        return this.#did(event, "Error", textOf(event, "error") ?? "", true);
+        return void this.#did(event, "Error", event.event_data.error, true);
       case "agent.completed":
-        return this.#did(event, "Completed", textOf(event, "stop_reason") ?? "", false);
+        return void this.#did(event, "Completed", event.event_data.stop_reason);
     }
   }
 
-  #called(event: SandboxEvent): void {
-    const tool = textOf(event, "tool") ?? "tool";
-    raise(this.tools, tool);
-    const target = ["command", "file_path", "pattern", "description", "skill"].map((field) => inputOf(event, field)).find((value) => value !== null);
-    this.#did(event, tool, target ?? "", false);
-    const step = this.steps.at(-1);
-    if (step !== undefined) this.#calls.set(textOf(event, "tool_use_id") ?? "", step);
-  }
-
-  #changed(event: SandboxEvent): void {
-    const path = textOf(event, "file_path") ?? "(no path)";
-    const before = this.files.get(path) ?? { added: 0, removed: 0 };
-    this.files.set(path, {
-      added: before.added + (numberOf(event, "lines_added") ?? 0),
-      removed: before.removed + (numberOf(event, "lines_removed") ?? 0),
-    });
-  }
-
-  #did(event: SandboxEvent, what: string, target: string, isError: boolean): void {
-    this.steps.push({ seq: event.seq, what, target, isError });
+  #did(event: SandboxEvent, what: string, target: string | null | undefined, isError = false): Step {
+    const step = { seq: event.seq, what, target: target ?? "", isError };
+    this.steps.push(step);
+    return step;
   }
 }
 

@@ -65,7 +65,7 @@ function Writing({ sandboxId, onSend }: { sandboxId: string; onSend: (body: Mess
         onKeyDown={(event) => {
           if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send(event);
         }}
-        className="max-h-60 min-h-14"
+        className="max-h-60 min-h-14 max-sm:min-h-9"
       />
       <div className="flex flex-wrap items-center gap-2">
         <Select aria-label="When it is delivered" value={deliver} onChange={(event) => setDeliver(event.target.value as Delivery)} className="h-7 py-0 text-xs">

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { RotateCcw } from "lucide-react";
 import { type FormEvent, useState } from "react";
-import { Refusal, type Sandbox, type Task } from "@/api/client";
+import { reason, type Sandbox, type Task } from "@/api/client";
 import { Button } from "@/ui/button";
 import { TextArea } from "@/ui/field";
 import { keepDraft, readDraft } from "./drafts";
@@ -11,12 +11,12 @@ import { retryTask } from "./queries";
 /** Why nothing can be said here any more, and how to go on. */
 export function Ended({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) {
   const isStopping = sandbox.status === "stopping";
-  const reason = sandbox.end_reason === null ? "" : ` (${sandbox.end_reason})`;
+  const why = sandbox.end_reason === null ? "" : ` (${sandbox.end_reason})`;
   return (
     <div className="space-y-2 px-3 py-2.5 text-xs text-soft">
       <p className="[overflow-wrap:anywhere]">
         {isStopping ? "This sandbox is stopping" : "This sandbox has ended"}
-        {reason}; it takes no more messages. <WayOn sandbox={sandbox} task={task} />
+        {why}; it takes no more messages. <WayOn sandbox={sandbox} task={task} />
       </p>
       {task?.status === "failed" && !isStopping ? <Retry sandboxId={sandbox.id} taskId={task.id} /> : null}
     </div>
@@ -84,7 +84,7 @@ function Retry({ sandboxId, taskId }: { sandboxId: string; taskId: string }) {
       <div className="flex flex-wrap items-center justify-end gap-2">
         {retry.isError ? (
           <p role="alert" className="text-bad">
-            {retry.error instanceof Refusal ? retry.error.message : "The server does not answer; try again in a moment."}
+            {reason(retry.error)}
           </p>
         ) : null}
         <Button type="submit" size="small" variant="primary" disabled={retry.isPending}>

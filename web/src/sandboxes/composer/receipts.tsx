@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Message } from "@/api/client";
+import { plain } from "@/ui/ansi-text";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
+import { ScrollBox } from "@/ui/scroll-box";
 import { absolute, clock } from "@/ui/time";
-import { plain } from "../timeline/ansi";
-import { ScrollBox } from "../timeline/scroll-box";
 import { type Letter, underway } from "./outbox";
 import { messagesQuery } from "./queries";
 import { type Sender, senderOf } from "./senders";

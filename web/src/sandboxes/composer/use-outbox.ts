@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useReducer } from "react";
-import { type MessageIn, Refusal } from "@/api/client";
+import { type MessageIn, newKey, reason } from "@/api/client";
 import { type Letter, type Outbox, post } from "./outbox";
 import { sendMessage } from "./queries";
 
@@ -22,8 +22,7 @@ export function useOutbox(sandboxId: string): Posting {
       dispatch({ type: "taken", key, messageId: queued.message_id });
       await queries.invalidateQueries({ queryKey: ["messages", sandboxId] });
     } catch (error) {
-      const reason = error instanceof Refusal ? error.message : "the server does not answer";
-      dispatch({ type: "refused", key, error: reason });
+      dispatch({ type: "refused", key, error: reason(error) });
     }
   }
 
@@ -40,9 +39,4 @@ export function useOutbox(sandboxId: string): Posting {
     },
     drop: (letter) => dispatch({ type: "dropped", key: letter.key }),
   };
-}
-
-/** `randomUUID` is there only on secure origins, and a server in one's own network may not be one. */
-function newKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

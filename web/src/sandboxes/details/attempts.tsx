@@ -1,20 +1,17 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { answer, api, type Sandbox } from "@/api/client";
+import type { Sandbox } from "@/api/client";
 import { Badge } from "@/ui/badge";
+import { Facts } from "@/ui/facts";
 import { usd } from "@/ui/figures";
 import { Ago } from "@/ui/moment";
-import { Facts } from "@/ui/facts";
 import { Loading, Trouble } from "@/ui/state";
+import { attemptsQuery } from "../queries";
 import { StateLabel } from "../state-label";
 
 /** Every sandbox that this task has had, the newest first. */
 export function Attempts({ sandbox }: { sandbox: Sandbox }) {
-  const attempts = useQuery({
-    queryKey: ["sandboxes", { task: sandbox.task_id }],
-    queryFn: ({ signal }) =>
-      answer(api.GET("/api/v1/sandboxes", { params: { query: { task_id: sandbox.task_id, limit: 100 } }, signal })),
-  });
+  const attempts = useQuery(attemptsQuery(sandbox.task_id));
   return (
     <Facts title="Attempts at this task">
       {attempts.isPending ? (

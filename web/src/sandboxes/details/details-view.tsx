@@ -2,14 +2,15 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Download } from "lucide-react";
 import type { ReactNode } from "react";
-import { answer, api, type Sandbox } from "@/api/client";
-import { writeOut } from "@/ui/controls";
+import type { Sandbox } from "@/api/client";
 import { buttonLook } from "@/ui/button";
+import { writeOut } from "@/ui/controls";
 import { FactList, Facts } from "@/ui/facts";
 import { bytes, count, usd } from "@/ui/figures";
 import { Ago } from "@/ui/moment";
 import { absolute, duration } from "@/ui/time";
 import { useCollected } from "../feed/collected";
+import { taskQuery } from "../queries";
 import { StateLabel } from "../state-label";
 import type { ViewProps } from "../view";
 import { Attempts } from "./attempts";
@@ -91,11 +92,7 @@ export function DetailsView({ sandbox, feed }: ViewProps) {
 
 /** What it was told to do; secrets are never part of it. */
 function Assignment({ sandbox, finder }: { sandbox: Sandbox; finder: FactFinder["facts"] }) {
-  const task = useQuery({
-    queryKey: ["task", sandbox.task_id],
-    queryFn: ({ signal }) =>
-      answer(api.GET("/api/v1/tasks/{task_id}", { params: { path: { task_id: sandbox.task_id } }, signal })),
-  });
+  const task = useQuery(taskQuery(sandbox.task_id));
   return (
     <Facts title="Assignment">
       <FactList

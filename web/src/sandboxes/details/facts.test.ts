@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { SandboxEvent } from "@/api/client";
+import { event as sample } from "../samples";
 import { FactFinder, ranked } from "./facts";
 
-const event = (event_type: string, event_data: Record<string, unknown>) => ({ event_type, event_data }) as unknown as SandboxEvent;
+const event = (type: string, data: Record<string, unknown>) => sample(1, type, data);
 
 describe("what a run was set to do", () => {
   it("is read from what its worker and agent said, the later word first", () => {

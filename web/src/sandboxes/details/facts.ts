@@ -1,5 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
-import { numberOf, textOf } from "../read";
+import { num, str } from "../payload";
 
 /** What a run was set to do and with what, as its worker and its agent said it at their start. */
 export interface Facts {
@@ -39,17 +39,17 @@ export class FactFinder {
   add(event: SandboxEvent): void {
     if (!WANTED.has(event.event_type)) return;
     const { facts } = this;
-    facts.branch = textOf(event, "branch_name") ?? facts.branch;
-    facts.model = textOf(event, "model") ?? facts.model;
-    facts.mode = textOf(event, "mode") ?? facts.mode;
-    facts.maxIterations = numberOf(event, "max_iterations") ?? facts.maxIterations;
-    facts.permissionMode = textOf(event, "permissionMode") ?? facts.permissionMode;
-    facts.workspace = textOf(event, "cwd") ?? facts.workspace;
-    facts.sessionId = textOf(event, "session_id") ?? facts.sessionId;
-    facts.resumedSessionId = textOf(event, "resumed_session_id") ?? facts.resumedSessionId;
-    facts.commit = textOf(event, "commit_sha") ?? facts.commit;
-    facts.turns = numberOf(event, "turns") ?? facts.turns;
-    facts.stopReason = textOf(event, "stop_reason") ?? facts.stopReason;
+    facts.branch = str(event, "branch_name") ?? facts.branch;
+    facts.model = str(event, "model") ?? facts.model;
+    facts.mode = str(event, "mode") ?? facts.mode;
+    facts.maxIterations = num(event, "max_iterations") ?? facts.maxIterations;
+    facts.permissionMode = str(event, "permissionMode") ?? facts.permissionMode;
+    facts.workspace = str(event, "cwd") ?? facts.workspace;
+    facts.sessionId = str(event, "session_id") ?? facts.sessionId;
+    facts.resumedSessionId = str(event, "resumed_session_id") ?? facts.resumedSessionId;
+    facts.commit = str(event, "commit_sha") ?? facts.commit;
+    facts.turns = num(event, "turns") ?? facts.turns;
+    facts.stopReason = str(event, "stop_reason") ?? facts.stopReason;
     const tools = event.event_data.tools;
     if (Array.isArray(tools)) facts.tools = tools.filter((tool): tool is string => typeof tool === "string");
   }

@@ -40,3 +40,23 @@ describe("a feed", () => {
     expect(changes).toBe(1);
   });
 });
+
+describe("a feed that begins in the middle", () => {
+  it("keeps the newest aside until what lies between is there", () => {
+    const feed = new Feed();
+    feed.begin(events(40, 60), events(90, 95));
+    expect([feed.first, feed.last, feed.newest, feed.end.first]).toEqual([40, 60, 95, 90]);
+    expect(feed.append(events(96, 97))).toBe(true);
+    feed.bridge(events(61, 80));
+    expect([feed.last, feed.newest]).toEqual([80, 97]);
+    feed.bridge(events(81, 92));
+    expect([feed.last, feed.tail.length, feed.end.first]).toEqual([97, 0, 40]);
+    expect(numbers(feed)).toEqual(events(40, 97).map((event) => event.seq));
+  });
+
+  it("is one at once when the newest are next to it", () => {
+    const feed = new Feed();
+    feed.begin(events(1, 5), events(4, 9));
+    expect([feed.tail.length, feed.last]).toEqual([0, 9]);
+  });
+});

@@ -1,9 +1,14 @@
 import type { SandboxEvent } from "@/api/client";
 
-/** A sandbox's events in their order, without gaps: it grows at the end as they happen, and at the front as they are loaded. */
+/**
+ * A sandbox's events in their order, without gaps: it grows at the end as they happen, and at the front as they are
+ * loaded. While it begins in the middle of a long run, the newest events wait in its tail until it has reached them.
+ */
 export class Feed {
   /** Never changed but by growing at its end; growing at the front makes a new one. */
   events: SandboxEvent[] = [];
+  /** The newest events, in order, as long as some between them and the others are missing. */
+  tail: SandboxEvent[] = [];
   /** Whether the first event of all is there. */
   isWhole = false;
   /** Grows with every change, so that who shows the events knows when to look again. */
@@ -18,26 +23,39 @@ export class Feed {
     return this.events.at(-1)?.seq ?? 0;
   }
 
+  /** The number of the newest event that is known. */
+  get newest(): number {
+    return this.tail.at(-1)?.seq ?? this.last;
+  }
+
+  /** The newest events as far as they are there without a gap: what tells how the sandbox is now. */
+  get end(): { events: readonly SandboxEvent[]; first: number; last: number } {
+    const events = this.tail.length > 0 ? this.tail : this.events;
+    return { events, first: events[0]?.seq ?? 0, last: events.at(-1)?.seq ?? 0 };
+  }
+
   /** The event with this number, if it has been loaded. */
   at(seq: number): SandboxEvent | undefined {
     return this.events[seq - this.first];
   }
 
-  /** Add what happened after the last event. False when something lies between that is not there. */
+  /** Add what happened after the newest event. False when something lies between that is not there. */
   append(batch: readonly SandboxEvent[]): boolean {
-    const before = this.events.length;
-    let isComplete = true;
-    for (const event of batch) {
-      const next = this.last + 1;
-      if (this.events.length > 0 && event.seq < next) continue;
-      if (this.events.length > 0 && event.seq > next) {
-        isComplete = false;
-        break;
-      }
-      this.events.push(event);
-    }
-    if (this.events.length > before) this.#changed();
-    return isComplete;
+    return this.#grow(this.tail.length > 0 ? this.tail : this.events, batch);
+  }
+
+  /** Begin in the middle, with the newest events aside. */
+  begin(middle: readonly SandboxEvent[], newest: readonly SandboxEvent[]): void {
+    this.events = [...middle];
+    this.tail = [...newest];
+    this.#join();
+    this.#changed();
+  }
+
+  /** Add what lies between the middle and the tail, in order. */
+  bridge(batch: readonly SandboxEvent[]): void {
+    this.#grow(this.events, batch);
+    this.#join();
   }
 
   /** Add what happened before the first event; `batch` is in order and ends right before it. */
@@ -57,6 +75,29 @@ export class Feed {
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
   };
+
+  #grow(events: SandboxEvent[], batch: readonly SandboxEvent[]): boolean {
+    const before = events.length;
+    let isComplete = true;
+    for (const event of batch) {
+      const next = (events.at(-1)?.seq ?? event.seq - 1) + 1;
+      if (event.seq < next) continue;
+      if (event.seq > next) {
+        isComplete = false;
+        break;
+      }
+      events.push(event);
+    }
+    if (events.length > before) this.#changed();
+    return isComplete;
+  }
+
+  #join(): void {
+    if (this.tail.length === 0 || (this.tail[0]?.seq ?? 0) > this.last + 1) return;
+    const { tail } = this;
+    this.tail = [];
+    this.#grow(this.events, tail);
+  }
 
   #changed(): void {
     this.version += 1;

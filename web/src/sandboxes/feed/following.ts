@@ -3,12 +3,18 @@ import type { Connection } from "@/live/connection";
 import type { Feed } from "./feed";
 import { fill, load } from "./loading";
 
+export interface Following {
+  sandboxId: string;
+  /** An event that should be there soon, wherever it is in the run. */
+  wanted?: number;
+  onError: (error: unknown) => void;
+}
+
 /** Load a sandbox's events and keep them up to date; the function that comes back ends it. */
 export function follow(
   feed: Feed,
-  sandboxId: string,
   connection: Connection,
-  onError: (error: unknown) => void,
+  { sandboxId, wanted, onError }: Following,
 ): () => void {
   const controller = new AbortController();
   const { signal } = controller;
@@ -49,7 +55,7 @@ export function follow(
     early = [];
     add(held);
   });
-  load(feed, sandboxId, signal).catch(unlessEnded);
+  load(feed, sandboxId, wanted, signal).catch(unlessEnded);
   return () => {
     controller.abort();
     unsubscribe();

@@ -3,34 +3,48 @@ import type { Feed } from "./feed";
 
 const PAGE = 500;
 
-/** The newest events first, so that the page can be read at once; then everything older, page by page. */
-export async function load(feed: Feed, sandboxId: string, signal: AbortSignal): Promise<void> {
-  let cursor: string | null | undefined;
-  do {
-    const page = await newest(sandboxId, cursor, signal);
-    feed.prepend(page.items.toReversed());
-    cursor = page.next_cursor;
-  } while (cursor);
+/**
+ * The newest events first, so that the page can be read at once; then everything older, page by page. When an event far
+ * back is wanted, what is around it comes first, then all up to the newest.
+ */
+export async function load(feed: Feed, sandboxId: string, wanted: number | undefined, signal: AbortSignal): Promise<void> {
+  const read = reader(sandboxId, signal);
+  const middle = wanted === undefined ? null : read("desc", wanted + PAGE / 2);
+  // Its failure is told by the wait below; until then nobody waits.
+  middle?.catch(() => undefined);
+  const newest = (await read("desc")).toReversed();
+  if (middle !== null && wanted !== undefined && (newest[0]?.seq ?? 0) > wanted) {
+    feed.begin((await middle).toReversed(), newest);
+    while (feed.tail.length > 0) {
+      const between = await read("asc", feed.last);
+      if (between.length === 0) break;
+      feed.bridge(between);
+    }
+  } else {
+    feed.prepend(newest);
+  }
+  while (feed.first > 1) {
+    const older = await read("desc", feed.first);
+    if (older.length === 0) break;
+    feed.prepend(older.toReversed());
+  }
   feed.markWhole();
 }
 
-/** What happened since the last event that is there, when the stream did not tell it. */
+/** What happened since the newest event that is there, when the stream did not tell it. */
 export async function fill(feed: Feed, sandboxId: string, signal: AbortSignal): Promise<void> {
-  const missing: SandboxEvent[] = [];
-  let cursor: string | null | undefined;
-  do {
-    const page = await newest(sandboxId, cursor, signal);
-    missing.push(...page.items);
-    cursor = (missing.at(-1)?.seq ?? 0) > feed.last + 1 ? page.next_cursor : null;
-  } while (cursor);
-  feed.append(missing.toReversed());
+  const read = reader(sandboxId, signal);
+  for (;;) {
+    const page = await read("asc", feed.newest);
+    feed.append(page);
+    if (page.length < PAGE) return;
+  }
 }
 
-function newest(sandboxId: string, cursor: string | null | undefined, signal: AbortSignal) {
-  return answer(
-    api.GET("/api/v1/sandboxes/{sandbox_id}/events", {
-      params: { path: { sandbox_id: sandboxId }, query: { limit: PAGE, order: "desc", cursor: cursor ?? undefined } },
-      signal,
-    }),
-  );
+/** Reads a page of events: the newest, or those beyond an event's number, older or newer ones. */
+function reader(sandboxId: string, signal: AbortSignal) {
+  return async (order: "asc" | "desc", beyond?: number): Promise<SandboxEvent[]> => {
+    const params = { path: { sandbox_id: sandboxId }, query: { limit: PAGE, order, beyond } };
+    return (await answer(api.GET("/api/v1/sandboxes/{sandbox_id}/events", { params, signal }))).items;
+  };
 }

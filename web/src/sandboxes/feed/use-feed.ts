@@ -11,12 +11,17 @@ export interface FeedState {
   error: unknown;
 }
 
-/** A sandbox's events, kept up to date. Give the component a `key` of the sandbox's id: it follows one for its life. */
-export function useFeed(sandboxId: string): FeedState {
+/** A sandbox's events, kept up to date; those around the `wanted` one come first. Give the component a `key` of the sandbox's id: it follows one for its life. */
+export function useFeed(sandboxId: string, wanted?: number): FeedState {
   const connection = useConnection();
   const [feed] = useState(() => new Feed());
   const [error, setError] = useState<unknown>(null);
-  useEffect(() => follow(feed, sandboxId, connection, setError), [feed, sandboxId, connection]);
+  // What is wanted counts when it begins; later everything is loaded or on its way.
+  const [begun] = useState(wanted);
+  useEffect(
+    () => follow(feed, connection, { sandboxId, wanted: begun, onError: setError }),
+    [feed, sandboxId, connection, begun],
+  );
   const [drawn] = useState(() => ({ version: 0 }));
   const watch = useCallback(
     (changed: () => void) => {

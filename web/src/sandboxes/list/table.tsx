@@ -6,8 +6,8 @@ import { Button } from "@/ui/button";
 import { writeOut } from "@/ui/controls";
 import { usd } from "@/ui/figures";
 import { Ago } from "@/ui/moment";
+import { Lasted } from "../lasted";
 import { StateLabel } from "../state-label";
-import { Lasted } from "./lasted";
 import { isAlive, titleOf } from "./row";
 
 interface Props {

@@ -2,17 +2,14 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { LoaderCircle } from "lucide-react";
 import { useEffect } from "react";
-import { answer, api } from "@/api/client";
 import { Trouble } from "@/ui/state";
+import { taskQuery } from "../queries";
 
 /** A task that has no sandbox yet; the page goes there as soon as it has one. */
 export function Waiting({ taskId, ticketId }: { taskId: string; ticketId: string }) {
   const navigate = useNavigate();
   // Kept fresh by the stream: a change of the task makes it load again.
-  const task = useQuery({
-    queryKey: ["task", taskId],
-    queryFn: ({ signal }) => answer(api.GET("/api/v1/tasks/{task_id}", { params: { path: { task_id: taskId } }, signal })),
-  });
+  const task = useQuery(taskQuery(taskId));
   const sandboxId = task.data?.sandbox_id ?? null;
   useEffect(() => {
     if (sandboxId !== null) void navigate({ to: "/sandbox/$sandboxId", params: { sandboxId }, replace: true });

@@ -1,15 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Check, Copy, GitBranch } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import { GitBranch } from "lucide-react";
+import type { ReactNode } from "react";
 import type { Sandbox, Task } from "@/api/client";
-import { Button } from "@/ui/button";
+import { CopyButton } from "@/ui/copy-button";
 import { count, usd } from "@/ui/figures";
 import { LastHeard, LivenessBadge } from "../liveness-badge";
 import type { Signs } from "../liveness-signs";
+import { attemptsQuery } from "../queries";
+import { StopButton } from "../stop-dialog";
 import { Attempts } from "./attempts";
-import { attemptsQuery } from "./queries";
-import { StopButton } from "./stop-button";
 
 /** Which sandbox this is, how it is, what it costs, and the way to stop it. */
 export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task | undefined; signs: Signs }) {
@@ -17,7 +17,7 @@ export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task 
   return (
     <header className="shrink-0 space-y-1 border-b bg-surface px-3 py-2">
       <div className="flex min-w-0 items-center gap-x-3 gap-y-1 max-sm:flex-wrap">
-        <h1 className="min-w-0 flex-1 text-base font-semibold [overflow-wrap:anywhere] max-sm:basis-full sm:truncate" title={task?.title ?? sandbox.id}>
+        <h1 className="min-w-0 flex-1 text-base font-semibold [overflow-wrap:anywhere] max-sm:line-clamp-2 max-sm:basis-full sm:truncate" title={task?.title ?? sandbox.id}>
           {task === undefined ? (
             sandbox.id
           ) : (
@@ -30,12 +30,17 @@ export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task 
         <StopButton sandbox={sandbox} />
       </div>
       <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-0.5 text-xs text-soft">
-        <CopyId id={sandbox.id} />
+        <span className="flex min-w-0 items-center gap-0.5 max-sm:hidden">
+          <code className="min-w-0 font-mono [overflow-wrap:anywhere]">{sandbox.id}</code>
+          <CopyButton text={sandbox.id} label="Copy the sandbox's id" />
+        </span>
         <Attempts sandbox={sandbox} all={attempts.data?.items ?? []} most={task?.max_attempts} />
-        <Fact label="Provider">{sandbox.provider}</Fact>
-        {signs.model === null ? null : <Fact label="Model">{signs.model}</Fact>}
+        <span className="contents max-sm:hidden">
+          <Fact label="Provider">{sandbox.provider}</Fact>
+          {signs.model === null ? null : <Fact label="Model">{signs.model}</Fact>}
+        </span>
         {task?.branch_name ? (
-          <span className="flex min-w-0 items-center gap-1">
+          <span className="flex min-w-0 items-center gap-1 max-sm:hidden">
             <GitBranch aria-label="Branch" className="size-3.5 shrink-0 text-faint" />
             <span className="min-w-0 font-mono [overflow-wrap:anywhere]">{task.branch_name}</span>
           </span>
@@ -54,23 +59,6 @@ function Fact({ label, children }: { label: string; children: ReactNode }) {
   return (
     <span className="[overflow-wrap:anywhere]">
       <span className="text-faint">{label}</span> <span className="tabular-nums">{children}</span>
-    </span>
-  );
-}
-
-function CopyId({ id }: { id: string }) {
-  const [isCopied, setCopied] = useState(false);
-  const copy = async () => {
-    await navigator.clipboard.writeText(id);
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1500);
-  };
-  return (
-    <span className="flex min-w-0 items-center">
-      <code className="min-w-0 font-mono [overflow-wrap:anywhere]">{id}</code>
-      <Button variant="quiet" size="small" className="size-6 px-0" aria-label={isCopied ? "Copied" : "Copy the sandbox's id"} onClick={() => void copy()}>
-        {isCopied ? <Check className="!size-3.5" /> : <Copy className="!size-3.5" />}
-      </Button>
     </span>
   );
 }

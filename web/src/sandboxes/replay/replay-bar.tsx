@@ -1,13 +1,14 @@
 import { Pause, Play, Radio, StepBack, StepForward } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { useState } from "react";
+import { useKeys } from "@/shell/keys";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Select } from "@/ui/field";
 import { duration } from "@/ui/time";
 import { useCollected } from "../feed/collected";
 import type { Feed } from "../feed/feed";
-import { COLOURS, Track } from "./track";
 import { Timeline, type Axis, type MarkerKind } from "./timeline";
+import { COLOURS, Track } from "./track";
 import { usePlaying } from "./use-playing";
 
 const SPEEDS = [1, 2, 4, 8, 16];
@@ -41,11 +42,14 @@ export function ReplayBar({ feed, upTo, onChange, isLive }: ReplayProps) {
   };
   const { isPlaying, play, pause, seek, speed, setSpeed } = usePlaying(timeline, axis, move);
 
+  const leave = () => {
+    pause();
+    onChange(null);
+  };
   const step = (by: number) => {
     pause();
     move(Math.min(last, Math.max(0, index + by)));
   };
-  useStepKeys(step);
 
   function toggle() {
     if (isPlaying) return pause();
@@ -53,6 +57,13 @@ export function ReplayBar({ feed, upTo, onChange, isLive }: ReplayProps) {
     if (from !== index) move(from);
     play(from);
   }
+
+  useKeys("Replay", [
+    { keys: ",", says: "One event back", run: () => step(-1) },
+    { keys: ".", says: "One event on", run: () => step(1) },
+    { keys: "p", says: "Play or pause", run: toggle },
+    { keys: "Escape", says: "Back to the latest", run: leave },
+  ]);
 
   if (timeline.steps.length < 2) return null;
   const now = timeline.steps[index]?.real ?? 0;
@@ -62,14 +73,14 @@ export function ReplayBar({ feed, upTo, onChange, isLive }: ReplayProps) {
         <Button variant="quiet" size="icon" aria-label="One event back" title="One event back (,)" onClick={() => step(-1)} disabled={index === 0}>
           <StepBack />
         </Button>
-        <Button variant="quiet" size="icon" aria-label={isPlaying ? "Pause" : "Play"} title={isPlaying ? "Pause" : "Play"} onClick={toggle}>
+        <Button variant="quiet" size="icon" aria-label={isPlaying ? "Pause" : "Play"} title={isPlaying ? "Pause (p)" : "Play (p)"} onClick={toggle}>
           {isPlaying ? <Pause /> : <Play />}
         </Button>
         <Button variant="quiet" size="icon" aria-label="One event on" title="One event on (.)" onClick={() => step(1)} disabled={index === last}>
           <StepForward />
         </Button>
       </div>
-      <div className="order-last flex w-full min-w-0 sm:order-none sm:w-auto sm:flex-1">
+      <div className="flex min-w-24 flex-1">
         <Track
           timeline={timeline}
           axis={axis}
@@ -84,7 +95,7 @@ export function ReplayBar({ feed, upTo, onChange, isLive }: ReplayProps) {
         {duration(now)} / {duration(timeline.length("real"))}
       </span>
       <Legend timeline={timeline} />
-      <Select aria-label="Speed" className="h-7 py-0 text-xs" value={speed} onChange={(event) => setSpeed(Number(event.target.value))}>
+      <Select aria-label="Speed" className={cn("h-7 py-0 text-xs", upTo === null && "max-sm:hidden")} value={speed} onChange={(event) => setSpeed(Number(event.target.value))}>
         {SPEEDS.map((each) => (
           <option key={each} value={each}>
             {each}×
@@ -95,20 +106,14 @@ export function ReplayBar({ feed, upTo, onChange, isLive }: ReplayProps) {
         variant="quiet"
         size="small"
         aria-pressed={axis === "short"}
-        className={cn(axis === "short" && "bg-sunken text-text")}
+        className={cn(axis === "short" && "bg-sunken text-text", upTo === null && "max-sm:hidden")}
         title={`${timeline.breaks.length} pauses`}
         onClick={() => setAxis(axis === "short" ? "real" : "short")}
       >
         Skip idle
       </Button>
       {upTo === null ? null : (
-        <Button
-          size="small"
-          onClick={() => {
-            pause();
-            onChange(null);
-          }}
-        >
+        <Button size="small" onClick={leave}>
           <Radio /> {isLive ? "Back to live" : "Back to the end"}
         </Button>
       )}
@@ -127,25 +132,4 @@ function Legend({ timeline }: { timeline: Timeline }) {
       ))}
     </ul>
   );
-}
-
-/** `,` and `.` go one event back and on, wherever one is but in a field. */
-function useStepKeys(step: (by: number) => void): void {
-  const newest = useRef(step);
-  useEffect(() => {
-    newest.current = step;
-  });
-  useEffect(() => {
-    function onKeyDown(event: KeyboardEvent) {
-      const place = event.target as HTMLElement | null;
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
-      if (place?.closest("input, textarea, select, [contenteditable], [role=dialog]")) return;
-      if (event.key === ",") newest.current(-1);
-      else if (event.key === ".") newest.current(1);
-      else return;
-      event.preventDefault();
-    }
-    addEventListener("keydown", onKeyDown);
-    return () => removeEventListener("keydown", onKeyDown);
-  }, []);
 }

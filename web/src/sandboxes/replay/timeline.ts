@@ -1,5 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
-import { flagOf, textOf } from "../read";
+import { flag, str } from "../payload";
 
 export type MarkerKind = "error" | "phase" | "message" | "edit";
 
@@ -88,9 +88,9 @@ const ERRORS = new Set(["agent.error", "agent.stream_error", "agent.failed", "sa
 
 export function markerOf(event: SandboxEvent): MarkerKind | null {
   if (ERRORS.has(event.event_type)) return "error";
-  if (event.event_type === "agent.tool_completed") return flagOf(event, "is_error") ? "error" : null;
+  if (event.event_type === "agent.tool_completed") return flag(event, "is_error") ? "error" : null;
   if (event.event_type === "agent.file_edited") return "edit";
-  if (MESSAGES.has(event.event_type)) return textOf(event, "parent_tool_use_id") === null ? "message" : null;
+  if (MESSAGES.has(event.event_type)) return str(event, "parent_tool_use_id") === null ? "message" : null;
   return PHASES.test(event.event_type) ? "phase" : null;
 }
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { SandboxEvent } from "@/api/client";
+import { event as sample } from "../samples";
 import { Commands, found, outcomeAt } from "./commands";
 import { FIRST_LINES, rowsOf } from "./rows";
 
 function event(seq: number, type: "tool_use" | "tool_completed", data: Record<string, unknown>): SandboxEvent {
-  const event_data = { tool: "Bash", tool_use_id: "t", ...data };
-  return { seq, event_type: `agent.${type}`, event_data, occurred_at: "" } as unknown as SandboxEvent;
+  return sample(seq, `agent.${type}`, { tool: "Bash", tool_use_id: "t", ...data });
 }
 
 function collect(...events: SandboxEvent[]) {

@@ -1,5 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
-import { flagOf, inputOf, numberOf, textOf } from "../read";
+import { cut, exitOf, flag, num, record, shown, str } from "../payload";
 
 /** What came of a command. */
 export interface Outcome {
@@ -24,7 +24,6 @@ export interface Command {
   outcome: Outcome | null;
 }
 
-const EXIT = /^Exit code (\d{1,3})(?:\n|$)/;
 const NOTHING = "(Bash completed with no output)";
 
 /** Every command of a run, in order, with its outcome. */
@@ -35,22 +34,14 @@ export class Commands {
   readonly #open = new Map<string, Command>();
 
   add(event: SandboxEvent): void {
-    if (event.event_data.tool !== "Bash") return;
-    const id = textOf(event, "tool_use_id") ?? "";
+    if (!event.known || event.event_data.tool !== "Bash") return;
     if (event.event_type === "agent.tool_use") {
-      const command: Command = {
-        seq: event.seq,
-        at: event.occurred_at,
-        command: inputOf(event, "command") ?? "",
-        description: inputOf(event, "description"),
-        turn: numberOf(event, "turn"),
-        isSubagent: textOf(event, "parent_tool_use_id") !== null,
-        outcome: null,
-      };
+      const command = commandOf(event);
       this.all.push(command);
-      this.#open.set(id, command);
+      this.#open.set(event.event_data.tool_use_id ?? "", command);
       this.revision += 1;
     } else if (event.event_type === "agent.tool_completed") {
+      const id = event.event_data.tool_use_id ?? "";
       const command = this.#open.get(id);
       if (command === undefined) return;
       this.#open.delete(id);
@@ -60,19 +51,31 @@ export class Commands {
   }
 }
 
-function outcomeOf(event: SandboxEvent): Outcome {
-  const said = textOf(event, "output") ?? "";
-  const isError = flagOf(event, "is_error");
-  const exit = isError ? EXIT.exec(said) : null;
-  const output = exit === null ? said : said.slice(exit[0].length);
+function commandOf(event: SandboxEvent): Command {
+  const input = record(event.event_data.input);
   return {
     seq: event.seq,
     at: event.occurred_at,
-    output: output === NOTHING ? "" : output,
+    command: shown(input.command),
+    description: typeof input.description === "string" ? input.description : null,
+    turn: num(event, "turn"),
+    isSubagent: str(event, "parent_tool_use_id") !== null,
+    outcome: null,
+  };
+}
+
+function outcomeOf(event: SandboxEvent): Outcome {
+  const { text, size, blob, isCut } = cut(event, "output");
+  const isError = flag(event, "is_error");
+  const exit = exitOf(text, isError);
+  return {
+    seq: event.seq,
+    at: event.occurred_at,
+    output: exit.rest === NOTHING ? "" : exit.rest,
     isError,
-    exitCode: exit === null ? (isError ? null : 0) : Number(exit[1]),
-    durationMs: numberOf(event, "duration_ms"),
-    cut: flagOf(event, "output_truncated") ? { size: numberOf(event, "output_size"), blob: textOf(event, "output_blob") } : null,
+    exitCode: exit.code,
+    durationMs: num(event, "duration_ms"),
+    cut: isCut ? { size, blob } : null,
   };
 }
 

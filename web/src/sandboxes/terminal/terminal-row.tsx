@@ -1,5 +1,5 @@
 import { memo } from "react";
-import { AnsiLine } from "@/ui/ansi";
+import { AnsiSpans } from "@/ui/ansi";
 import { Button } from "@/ui/button";
 import { bytes, count } from "@/ui/figures";
 import { CommandRow } from "./command-row";
@@ -34,7 +34,7 @@ export const TerminalRow = memo(function TerminalRow({ sandboxId, row, query, is
         <pre className="px-3 pl-7 font-mono text-xs leading-5 text-soft [font-variant-ligatures:none] [overflow-wrap:anywhere] whitespace-pre-wrap">
           {row.lines.map((line, index) => (
             <div key={index} className="min-h-5">
-              <AnsiLine spans={line} query={query} />
+              <AnsiSpans spans={line} query={query} />
             </div>
           ))}
         </pre>

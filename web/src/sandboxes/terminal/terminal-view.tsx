@@ -1,5 +1,6 @@
 import { useMemo, useState } from "react";
-import { Input } from "@/ui/field";
+import { useKeys } from "@/shell/keys";
+import { SearchBox } from "@/ui/search-box";
 import { Empty } from "@/ui/state";
 import { VirtualRows } from "@/ui/virtual-rows";
 import { useCollected } from "../feed/collected";
@@ -23,6 +24,9 @@ export function TerminalView({ sandbox, feed, upTo }: ViewProps) {
   // Commands are filled in place; their revision says when.
   const commands = useMemo(() => (revision < 0 ? [] : found(all, upTo, query)), [all, revision, upTo, query]);
   const rows = useMemo(() => rowsOf(commands, upTo, whole), [commands, upTo, whole]);
+  useKeys("Terminal", [
+    { keys: "s", says: "Search commands and output", run: () => document.getElementById("terminal-search")?.focus() },
+  ]);
   const isLive = upTo === null && sandbox.ended_at === null;
 
   if (all.length === 0) {
@@ -35,13 +39,13 @@ export function TerminalView({ sandbox, feed, upTo }: ViewProps) {
   return (
     <div className="flex h-full min-h-0 flex-col">
       <header className="flex items-center gap-3 border-b p-2">
-        <Input
-          type="search"
-          aria-label="Search commands and their output"
-          placeholder="Search commands and output"
-          className="max-w-sm"
-          value={query}
-          onChange={(event) => setQuery(event.target.value)}
+        <SearchBox
+          id="terminal-search"
+          label="Search commands and their output"
+          placeholder="Search commands and output ( s )"
+          className="w-full max-w-sm"
+          words={query}
+          onWords={setQuery}
         />
         <span role="status" className="text-xs whitespace-nowrap text-soft">
           {commands.length} {query === "" ? (commands.length === 1 ? "command" : "commands") : "with a match"}
@@ -54,6 +58,7 @@ export function TerminalView({ sandbox, feed, upTo }: ViewProps) {
           keyOf={(row) => row.key}
           heightOf={heightOf}
           className="bg-sunken"
+          listKey={query}
           render={(row) => (
             <TerminalRow sandboxId={sandbox.id} row={row} query={query} isLive={isLive} trouble={trouble} onShow={show} />
           )}

@@ -1,6 +1,6 @@
 import type { SandboxEvent } from "@/api/client";
+import { exitOf, flag, num, record, str, targetOf } from "../payload";
 import type { Row } from "./grouping";
-import { flag, num, record, shown, str } from "./payload";
 
 /** A call of a tool as its card shows it. */
 export interface Call {
@@ -15,8 +15,6 @@ export interface Call {
   exitCode: number | null;
   parent: string | null;
 }
-
-const TITLES = ["command", "file_path", "pattern", "description", "skill", "path", "url", "query", "prompt"];
 
 export function callOf(row: Row, upTo: number | null = null): Call {
   const events = upTo === null ? row.events : row.events.filter((event) => event.seq <= upTo);
@@ -33,29 +31,20 @@ export function callOf(row: Row, upTo: number | null = null): Call {
     edits,
     title: titleOf(begun, edits),
     durationMs: num(ended, "duration_ms"),
-    exitCode: isFailed ? exitCodeOf(str(ended, "output") ?? "") : null,
+    exitCode: isFailed ? exitOf(str(ended, "output") ?? "", true).code : null,
     parent: str(events[0], "parent_tool_use_id"),
   };
 }
 
 function titleOf(begun: SandboxEvent | undefined, edits: readonly SandboxEvent[]): string {
   const input = begun?.event_data.input;
-  if (typeof input === "string") return oneLine(input);
-  const fields = record(input);
-  const key = TITLES.find((each) => typeof fields[each] === "string" && fields[each] !== "");
-  if (key !== undefined) return oneLine(shown(fields[key]));
-  return edits.length > 0 ? edits.map((edit) => str(edit, "file_path")).join(", ") : oneLine(JSON.stringify(fields));
+  const target = targetOf(input);
+  if (target !== "") return oneLine(target);
+  return edits.length > 0 ? edits.map((edit) => str(edit, "file_path")).join(", ") : oneLine(JSON.stringify(record(input)));
 }
 
 function oneLine(text: string): string {
-  const line = text.slice(0, 400).replace(/\s+/g, " ").trim();
-  return line.startsWith("/workspace/") ? line.slice("/workspace/".length) : line;
-}
-
-/** The CLI begins the output of a command that failed with its exit code. */
-function exitCodeOf(output: string): number | null {
-  const match = /^Exit code (\d+)/.exec(output);
-  return match === null ? null : Number(match[1]);
+  return text.slice(0, 400).replace(/\s+/g, " ").trim();
 }
 
 const LOOKS = new Set(["Read", "Glob", "Grep", "LS", "Bash"]);

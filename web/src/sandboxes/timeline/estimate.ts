@@ -1,6 +1,6 @@
-import type { Item } from "./shown";
+import { str } from "../payload";
 import { kindOf } from "./kinds";
-import { str } from "./payload";
+import type { Item } from "./shown";
 
 /** About how high an item will be, in pixels; the better the guess, the calmer the scrolling. */
 export function estimate(item: Item | undefined): number {
@@ -8,7 +8,7 @@ export function estimate(item: Item | undefined): number {
   if (item === undefined || row === undefined || item.isRun) return 32;
   const event = row.events[0];
   if (row.kind === "heartbeats") return 32;
-  if (row.kind === "call") return 32 + Math.min(8, row.events.filter((each) => each.event_type === "agent.file_edited").length) * 22;
+  if (row.kind === "call") return 32 + Math.min(8, row.events.filter((each) => each.event_type === "agent.file_edited").length) * 28;
   switch (event?.event_type) {
     case "agent.message":
       return 18 + 22 * lines(str(event, "text") ?? "");

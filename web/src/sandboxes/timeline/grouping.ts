@@ -1,6 +1,6 @@
 import type { SandboxEvent } from "@/api/client";
+import { str } from "../payload";
 import { isFailure, maskOf } from "./kinds";
-import { str } from "./payload";
 
 /** What belongs together in one card: a call with all that came of it, heartbeats in a row, or one event. */
 export interface Row {

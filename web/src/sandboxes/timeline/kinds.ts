@@ -1,5 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
-import { flag } from "./payload";
+import { flag } from "../payload";
 
 /** What one looks for in a timeline. Each is a bit, so that a row can be of several. */
 export const KIND = {

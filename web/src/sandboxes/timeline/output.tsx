@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { fetchText } from "@/api/client";
+import { AnsiText } from "@/ui/ansi";
 import { Button } from "@/ui/button";
 import { bytes } from "@/ui/figures";
-import { AnsiText } from "./ansi-text";
-import type { Cut } from "./payload";
-import { ScrollBox } from "./scroll-box";
+import { ScrollBox } from "@/ui/scroll-box";
+import type { Cut } from "../payload";
 import { useTimelineState } from "./state";
 
 const LINES = 16;
@@ -44,7 +44,7 @@ export function Output({ cut, label }: { cut: Cut; label: string }) {
             </a>
           ) : null}
           <span role="status" className="text-xs text-faint">
-            {isWhole ? note(blob.isFetching, blob.isError, (blob.data ?? "").length, path === null && cut.size !== null) : null}
+            {isWhole ? note(blob.isFetching, blob.isError, (blob.data ?? "").length, path === null && cut.isCut) : null}
           </span>
         </div>
       ) : null}

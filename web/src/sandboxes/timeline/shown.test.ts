@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { SandboxEvent } from "@/api/client";
 import { Timeline } from "./grouping";
 import { ALL_KINDS, KIND } from "./kinds";
-import { dice, event, randomRun } from "./samples";
+import { dice, event, randomRun } from "../samples";
 import { type Filter, Shown } from "./shown";
 
 const ALL: Filter = { mask: ALL_KINDS, query: "" };

@@ -1,17 +1,18 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useDeferredValue, useRef, useState } from "react";
 import type { SandboxSearch } from "@/search";
+import { useKeys } from "@/shell/keys";
 import { Empty, Loading } from "@/ui/state";
+import { useScroll } from "@/ui/use-scroll";
 import type { ViewProps } from "../view";
+import { estimate } from "./estimate";
 import { ItemList } from "./item-list";
 import { ALL_KINDS, countKinds, KIND, readKinds, writeKinds } from "./kinds";
 import { firstOfItem } from "./shown";
 import { TimelineContext } from "./state";
 import { Toolbar } from "./toolbar";
 import { useArrival } from "./use-arrival";
-import { useKeys } from "./use-keys";
 import { useOpenParts } from "./use-open-parts";
-import { useScroll } from "./use-scroll";
 import { useShown } from "./use-shown";
 
 const route = getRouteApi("/sandbox/$sandboxId");
@@ -29,14 +30,18 @@ export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
   const { timeline, shown, count } = useShown(feed, { mask, query }, upTo);
   const [current, setCurrent] = useState<number | null>(null);
   const box = useRef<HTMLDivElement>(null);
-  const searchBox = useRef<HTMLInputElement>(null);
   const currentIndex = current === null ? null : shown.countUpTo(current) - 1;
-  const scrolling = useScroll(box, shown, {
+  const scrolling = useScroll(box, {
     count,
     last: feed.last,
     listKey: `${mask}:${query}`,
+    keyOf: (index) => shown.items[index]?.key ?? index,
+    heightOf: (index) => estimate(shown.items[index]),
+    countUpTo: (last) => shown.countUpTo(last),
     kept: currentIndex,
     start: search.ev ?? null,
+    padding: 10,
+    hasGap: feed.tail.length > 0,
   });
   const parts = useOpenParts(sandbox.id, upTo, { highlight: search.ev ?? null, current });
   useArrival({ box, feed, timeline, shown, scrolling, parts, ev: search.ev, onHidden: () => change({ kinds: undefined, q: undefined }) });
@@ -53,12 +58,15 @@ export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
     while (index >= 0 && index < count && !isBad(shown.items[index]?.rows[0]?.mask)) index += direction;
     goTo(index);
   };
-  useKeys(searchBox, {
-    move: (step) => goTo(Math.min(count - 1, Math.max(0, (currentIndex ?? (step === 1 ? -1 : count)) + step))),
-    toggle: () => box.current?.querySelector<HTMLElement>(`[data-index="${currentIndex}"] [data-toggle]`)?.click(),
-    error: goToError,
-    latest: () => scrolling.toLatest(),
-  });
+  const move = (step: 1 | -1) => goTo(Math.min(count - 1, Math.max(0, (currentIndex ?? (step === 1 ? -1 : count)) + step)));
+  useKeys("Timeline", [
+    { keys: "j", says: "Next row; Enter opens it", run: () => move(1) },
+    { keys: "k", says: "Previous row", run: () => move(-1) },
+    { keys: "e", says: "Next error", run: () => goToError(1) },
+    { keys: "E", says: "Previous error", run: () => goToError(-1) },
+    { keys: "G", says: "Jump to latest", run: scrolling.toLatest },
+    { keys: "/", says: "Search the timeline", run: () => document.getElementById("timeline-search")?.focus() },
+  ]);
   const counts = countKinds(feed.isWhole ? timeline.counts : sandbox.event_counts);
   counts.error = Math.max(timeline.failures, feed.isWhole ? 0 : counts.error);
   const isFiltered = mask !== ALL_KINDS || query !== "";
@@ -70,7 +78,6 @@ export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
         onMask={(next) => change({ kinds: writeKinds(next) })}
         query={search.q ?? ""}
         onQuery={(text) => change({ q: text === "" ? undefined : text })}
-        searchBox={searchBox}
         onError={goToError}
         found={isFiltered ? count : null}
         isSearching={!shown.isComplete}

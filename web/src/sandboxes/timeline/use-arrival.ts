@@ -1,9 +1,9 @@
 import { type RefObject, useEffect, useRef } from "react";
+import type { Scrolling } from "@/ui/use-scroll";
 import type { Feed } from "../feed/feed";
 import type { Timeline } from "./grouping";
 import type { Shown } from "./shown";
 import type { TimelineState } from "./state";
-import type { Scrolling } from "./use-scroll";
 
 const FRAMES = 4;
 
@@ -33,7 +33,7 @@ export function useArrival(way: {
   useEffect(() => {
     if (!isThere || target === null) return;
     if (place === -1) {
-      if (feed.isWhole || target > feed.last) scrolling.arrived();
+      if (feed.isWhole || target > feed.newest) scrolling.arrived();
       return;
     }
     const index = shown.indexOfRow(place);

@@ -1,12 +1,12 @@
+import { plain } from "@/ui/ansi-text";
 import { Dot, type Tone } from "@/ui/badge";
 import { useNow } from "@/ui/moment";
+import { ScrollBox } from "@/ui/scroll-box";
 import { duration } from "@/ui/time";
-import { plain } from "../ansi";
+import { cut, record, shown } from "../../payload";
 import { type Call, callOf } from "../call";
 import type { Row } from "../grouping";
 import { Output } from "../output";
-import { cut, record, shown } from "../payload";
-import { ScrollBox } from "../scroll-box";
 import { useTimelineState } from "../state";
 import { Card } from "./card";
 import { Edits } from "./edits";

@@ -1,7 +1,7 @@
+import { plain } from "@/ui/ansi-text";
 import { Dot } from "@/ui/badge";
-import { plain } from "../ansi";
+import { record, shown } from "../../payload";
 import { Output } from "../output";
-import { record, shown } from "../payload";
 
 /** Commands that decide whether work is accepted, with what they printed. */
 export function Checks({ checks }: { checks: readonly unknown[] }) {
@@ -15,7 +15,7 @@ export function Checks({ checks }: { checks: readonly unknown[] }) {
           <code className="min-w-0 font-mono [overflow-wrap:anywhere]">{plain(shown(check.command))}</code>
           <span className={isGood ? "shrink-0 text-good" : "shrink-0 text-bad"}>exit {shown(check.exit_code)}</span>
         </p>
-        <Output cut={{ text: shown(check.output), blob: null, size: null }} label="Output" />
+        <Output cut={{ text: shown(check.output), isCut: false, blob: null, size: null }} label="Output" />
       </div>
     );
   });

@@ -1,7 +1,6 @@
-import { Link } from "@tanstack/react-router";
 import type { SandboxEvent } from "@/api/client";
-import { plain } from "../ansi";
-import { num, str } from "../payload";
+import { changeOf } from "../../changes/changes";
+import { FileLink } from "../../changes/file-link";
 import { useOpen, useTimelineState } from "../state";
 
 const SHOWN = 8;
@@ -27,23 +26,10 @@ export function Edits({ edits }: { edits: readonly SandboxEvent[] }) {
 
 function Edit({ edit }: { edit: SandboxEvent }) {
   const { sandboxId } = useTimelineState();
-  const path = plain(str(edit, "file_path") ?? "a file");
-  const [added, removed] = [num(edit, "lines_added") ?? 0, num(edit, "lines_removed") ?? 0];
+  const change = changeOf(edit);
   return (
-    <li className="flex min-w-0 items-baseline gap-2 text-xs" data-edit={edit.seq}>
-      <span className="text-faint">{plain(str(edit, "change_type") ?? "changed")}</span>
-      <Link
-        to="/sandbox/$sandboxId"
-        params={{ sandboxId }}
-        search={(before) => ({ ...before, view: "changes" as const, ev: edit.seq })}
-        className="min-w-0 truncate font-mono text-accent hover:underline"
-        title={`See how ${path} changed`}
-      >
-        {path}
-      </Link>
-      <span className="shrink-0 font-mono tabular-nums">
-        <span className="text-good">+{added}</span> <span className="text-bad">−{removed}</span>
-      </span>
+    <li className="min-w-0" data-edit={edit.seq}>
+      {change === null ? null : <FileLink change={change} sandboxId={sandboxId} />}
     </li>
   );
 }

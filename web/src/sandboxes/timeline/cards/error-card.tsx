@@ -1,10 +1,10 @@
 import { CircleAlert, Hourglass } from "lucide-react";
+import { plain } from "@/ui/ansi-text";
 import { Badge } from "@/ui/badge";
 import { duration } from "@/ui/time";
-import { plain } from "../ansi";
+import { cut, num, str } from "../../payload";
 import type { Row } from "../grouping";
 import { Output } from "../output";
-import { cut, num, str } from "../payload";
 import { Card } from "./card";
 
 /** Something went wrong: what, of which sort, and what to do. */

@@ -1,5 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
-import { flag, num, str } from "../payload";
+import { flag, num, str } from "../../payload";
 
 /** A milestone in a few words. */
 export function headline(event: SandboxEvent): string {

@@ -1,11 +1,11 @@
 import { HeartPulse } from "lucide-react";
 import type { SandboxEvent } from "@/api/client";
+import { plain } from "@/ui/ansi-text";
 import { Ago } from "@/ui/moment";
+import { ScrollBox } from "@/ui/scroll-box";
 import { clock, duration } from "@/ui/time";
-import { plain } from "../ansi";
+import { num, str } from "../../payload";
 import type { Row } from "../grouping";
-import { num, str } from "../payload";
-import { ScrollBox } from "../scroll-box";
 import { useTimelineState } from "../state";
 import { Card } from "./card";
 

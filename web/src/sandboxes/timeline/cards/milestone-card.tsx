@@ -1,12 +1,11 @@
 import { CircleCheck, CircleX, Flag } from "lucide-react";
 import type { SandboxEvent } from "@/api/client";
-import { count, usd } from "@/ui/figures";
+import { plain } from "@/ui/ansi-text";
 import { cn } from "@/ui/cn";
-import { plain } from "../ansi";
+import { Prose } from "@/ui/markdown";
+import { cut, list, str } from "../../payload";
 import type { Row } from "../grouping";
 import { isFailure } from "../kinds";
-import { ModelText } from "../markdown";
-import { cut, list, num, str } from "../payload";
 import { Card } from "./card";
 import { Checks } from "./checks";
 import { headline, isSuccess } from "./headlines";
@@ -40,22 +39,19 @@ function Detail({ event }: { event: SandboxEvent }) {
   const output = cut(event, "final_output");
   return (
     <>
-      {output.text === "" ? null : <ModelText text={output.text} />}
+      {output.text === "" ? null : <Prose>{plain(output.text)}</Prose>}
       <Checks checks={list(event, "checks")} />
     </>
   );
 }
 
 function noteOf(event: SandboxEvent): string {
-  const [cost, tokens, commit, notes] = [num(event, "cost_usd"), num(event, "tokens"), str(event, "commit_sha"), str(event, "notes")];
-  const isEnd = event.event_type === "agent.completed" || event.event_type === "agent.failed";
+  const commit = str(event, "commit_sha");
   return [
     str(event, "reason") ?? "",
     str(event, "error") ?? "",
     commit === null ? "" : `commit ${commit.slice(0, 10)}`,
-    isEnd && cost !== null ? usd(cost) : "",
-    isEnd && tokens !== null ? `${count(tokens)} tokens` : "",
-    notes ?? "",
+    str(event, "notes") ?? "",
   ]
     .filter(Boolean)
     .join(" · ");

@@ -1,6 +1,6 @@
 import type { SandboxEvent } from "@/api/client";
-import { plain } from "../ansi";
-import { ScrollBox } from "../scroll-box";
+import { plain } from "@/ui/ansi-text";
+import { ScrollBox } from "@/ui/scroll-box";
 
 const MOST = 40;
 

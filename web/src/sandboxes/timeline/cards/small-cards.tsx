@@ -1,8 +1,8 @@
+import { plain } from "@/ui/ansi-text";
 import { Dot } from "@/ui/badge";
 import { Ago } from "@/ui/moment";
-import { plain } from "../ansi";
+import { num, str } from "../../payload";
 import type { Row } from "../grouping";
-import { num, str } from "../payload";
 import { useTimelineState } from "../state";
 import { Card } from "./card";
 import { Edits } from "./edits";

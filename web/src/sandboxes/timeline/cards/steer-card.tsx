@@ -1,10 +1,10 @@
 import { Hand, MessageCircle, ShieldAlert } from "lucide-react";
+import { plain } from "@/ui/ansi-text";
 import { Badge } from "@/ui/badge";
 import { cn } from "@/ui/cn";
 import { type Sender, senderOf } from "../../composer/senders";
-import { plain } from "../ansi";
+import { cut, str } from "../../payload";
 import type { Row } from "../grouping";
-import { cut, str } from "../payload";
 import { Output } from "../output";
 import { Card } from "./card";
 
@@ -33,7 +33,7 @@ export function InjectedCard({ row }: { row: Row }) {
           <span className="text-xs text-soft">{type === "interrupt" ? "interrupted the agent" : "said to the agent"}</span>
         </span>
       }
-      detail={content.size === null ? undefined : <Output cut={content} label="Whole message" />}
+      detail={!content.isCut ? undefined : <Output cut={content} label="Whole message" />}
     >
       <p className="mt-0.5 ml-6 whitespace-pre-wrap [overflow-wrap:anywhere]">{plain(content.text)}</p>
     </Card>

@@ -1,9 +1,9 @@
 import { Brain, MessageSquareText } from "lucide-react";
+import { plain } from "@/ui/ansi-text";
+import { Prose } from "@/ui/markdown";
+import { cut, str } from "../../payload";
 import type { Row } from "../grouping";
-import { plain } from "../ansi";
-import { ModelText } from "../markdown";
 import { Output } from "../output";
-import { cut, str } from "../payload";
 import { Card } from "./card";
 
 /** What the model says. */
@@ -15,9 +15,10 @@ export function TextCard({ row }: { row: Row }) {
       row={row}
       isNested={str(event, "parent_tool_use_id") !== null}
       mark={<MessageSquareText aria-hidden className="mt-1 size-3.5 shrink-0 text-accent" />}
-      head={<ModelText text={text.text} />}
-      detail={text.size === null ? undefined : <Output cut={text} label="Whole text" />}
-    />
+      head={<Prose>{plain(text.text)}</Prose>}
+    >
+      {!text.isCut ? null : <Output cut={text} label="Whole text" />}
+    </Card>
   );
 }
 
@@ -39,8 +40,8 @@ export function ThinkingCard({ row }: { row: Row }) {
       }
       detail={
         <div className="border-l-2 pl-3 text-soft">
-          <ModelText text={text.text} />
-          {text.size === null ? null : <Output cut={text} label="Whole text" />}
+          <Prose>{plain(text.text)}</Prose>
+          {!text.isCut ? null : <Output cut={text} label="Whole text" />}
         </div>
       }
     />

@@ -1,8 +1,6 @@
 import { defaultRangeExtractor, type Range, useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useReducer, useRef } from "react";
-import { estimate } from "./estimate";
 import { END_PX, type Scroll, scroll } from "./scrolling";
-import type { Shown } from "./shown";
 
 export interface Scrolling {
   virtualizer: Virtualizer<HTMLDivElement, Element>;
@@ -21,32 +19,53 @@ export interface Scrolling {
 
 const TOUCH_MS = 300;
 
-/** The list's scrolling: `scrolling.ts` says what is meant, this does it. */
-export function useScroll(
-  box: RefObject<HTMLDivElement | null>,
-  shown: Shown,
-  options: { count: number; last: number; listKey: string; kept: number | null; start: number | null },
-): Scrolling {
-  const { count, last, listKey, kept } = options;
-  const [state, dispatch] = useReducer(scroll, options.start, (start): Scroll =>
+/** What a list that scrolls is made of. */
+export interface ScrollList {
+  count: number;
+  /** Grows with what is added at the end: the number of the last event, say. */
+  last: number;
+  /** Another one is another list: everything is measured anew. */
+  listKey: string;
+  keyOf(index: number): number | string;
+  /** How high an item will be, about, until it is measured. */
+  heightOf(index: number): number;
+  /** How many items were there when `last` was this. */
+  countUpTo(last: number): number;
+  /** The item that stays on the page however far it is scrolled away. */
+  kept?: number | null;
+  /** The number to go to first, instead of the end. */
+  start?: number | null;
+  padding?: number;
+  /** Whether older ones are still to come behind the last item, so that being there is not being at the end. */
+  hasGap?: boolean;
+}
+
+/** A list's scrolling: `scrolling.ts` says what is meant, this does it. Only what is in sight is drawn. */
+export function useScroll(box: RefObject<HTMLDivElement | null>, list: ScrollList): Scrolling {
+  const { count, last, listKey, kept = null, padding = 0 } = list;
+  const [state, dispatch] = useReducer(scroll, list.start ?? null, (start): Scroll =>
     start === null ? { intent: "open" } : { intent: "jump", seq: start, seen: 0 },
   );
+  const newest = useRef(list);
+  useLayoutEffect(() => {
+    newest.current = list;
+  });
   const before = useRef(0);
   const touched = useRef(-Infinity);
   // A new function makes the virtualizer measure everything anew, which a changed filter asks for and nothing else does.
   // oxlint-disable-next-line react-hooks/exhaustive-deps
-  const getItemKey = useCallback((index: number) => shown.items[index]?.key ?? index, [shown, listKey]);
+  const getItemKey = useCallback((index: number) => newest.current.keyOf(index), [listKey]);
   const virtualizer = useVirtualizer<HTMLDivElement, Element>({
     count,
     getItemKey,
     getScrollElement: () => box.current,
-    estimateSize: (index) => estimate(shown.items[index]),
+    estimateSize: list.heightOf,
     rangeExtractor: (range: Range) => withKept(defaultRangeExtractor(range), kept, count),
     overscan: 6,
-    paddingStart: 8,
-    paddingEnd: 12,
+    paddingStart: padding,
+    paddingEnd: padding,
     anchorTo: "end",
-    followOnAppend: true,
+    followOnAppend: state.intent === "follow",
     scrollEndThreshold: END_PX,
     useFlushSync: false,
   });
@@ -76,13 +95,13 @@ export function useScroll(
   return {
     virtualizer,
     state,
-    fresh: state.intent === "hold" ? shown.items.length - shown.countUpTo(state.seen) : 0,
+    fresh: state.intent === "hold" ? Math.max(0, count - list.countUpTo(state.seen)) : 0,
     onScroll() {
       const element = box.current;
       if (element === null) return;
       const isUpward = element.scrollTop < before.current - 1;
       before.current = element.scrollTop;
-      const atEnd = isAtEnd(element);
+      const atEnd = !list.hasGap && isAtEnd(element);
       const isTouched = performance.now() - touched.current < TOUCH_MS;
       // Growing content leaves the end behind without anyone having scrolled; only who goes up means to stay.
       if (atEnd || isUpward || isTouched) dispatch({ type: "scrolled", atEnd, last });
@@ -96,7 +115,7 @@ export function useScroll(
       virtualizer.scrollToEnd();
     },
     toEvent: (seq) => dispatch({ type: "asked", seq, last }),
-    arrived: () => dispatch({ type: "arrived", atEnd: box.current !== null && isAtEnd(box.current), last }),
+    arrived: () => dispatch({ type: "arrived", atEnd: !list.hasGap && box.current !== null && isAtEnd(box.current), last }),
   };
 }
 

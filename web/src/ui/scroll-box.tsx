@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { cn } from "@/ui/cn";
+import { cn } from "./cn";
 
 const MONO = "rounded-md bg-sunken px-2.5 py-2 font-mono text-xs leading-5 whitespace-pre-wrap [overflow-wrap:anywhere]";
 

@@ -1,4 +1,4 @@
-import { cn } from "@/ui/cn";
+import { Chip } from "@/ui/chip";
 import { StateLabel } from "../state-label";
 import { STATES } from "./row";
 
@@ -30,21 +30,5 @@ export function StateChips(props: {
         );
       })}
     </div>
-  );
-}
-
-export function Chip({ isOn, onPress, children }: { isOn: boolean; onPress: () => void; children: React.ReactNode }) {
-  return (
-    <button
-      type="button"
-      aria-pressed={isOn}
-      onClick={onPress}
-      className={cn(
-        "inline-flex h-7 items-center gap-1.5 rounded-full border px-2.5 text-xs font-medium",
-        isOn ? "border-accent bg-accent-soft text-text" : "bg-surface text-soft hover:text-text",
-      )}
-    >
-      {children}
-    </button>
   );
 }

@@ -34,15 +34,37 @@ export function shown(value: unknown): string {
 /** What of a field is there, and where the rest of it is. */
 export interface Cut {
   text: string;
+  isCut: boolean;
   /** The hash that the whole value can be fetched by. */
   blob: string | null;
-  /** The size of the whole value; null when nothing is missing. */
+  /** The size of the whole value, where it is known. */
   size: number | null;
 }
 
 export function cut(event: SandboxEvent | undefined, key: string): Cut {
   const text = shown(event?.event_data[key]);
-  if (!flag(event, `${key}_truncated`)) return { text, blob: null, size: null };
+  if (!flag(event, `${key}_truncated`)) return { text, isCut: false, blob: null, size: null };
   const blob = str(event, `${key}_blob`);
-  return { text, blob: blob !== null && /^[0-9a-f]{64}$/.test(blob) ? blob : null, size: num(event, `${key}_size`) };
+  const isHash = blob !== null && /^[0-9a-f]{64}$/.test(blob);
+  return { text, isCut: true, blob: isHash ? blob : null, size: num(event, `${key}_size`) };
+}
+
+/** How a command ended. The CLI begins the output of one that failed with its exit code. */
+export function exitOf(output: string, isError: boolean): { code: number | null; rest: string } {
+  if (!isError) return { code: 0, rest: output };
+  const exit = /^Exit code (\d{1,3})(?:\n|$)/.exec(output);
+  return exit === null ? { code: null, rest: output } : { code: Number(exit[1]), rest: output.slice(exit[0].length) };
+}
+
+/** Where an agent works: files in it are known by what comes after. */
+const WORKSPACE = "/workspace/";
+const TARGETS = ["command", "file_path", "pattern", "description", "skill", "path", "url", "query", "prompt"];
+
+/** What a tool was called with, in one piece: the field that says most, or all of them. */
+export function targetOf(input: unknown): string {
+  if (typeof input === "string") return input;
+  const fields = record(input);
+  const key = TARGETS.find((each) => typeof fields[each] === "string" && fields[each] !== "");
+  const target = key === undefined ? "" : shown(fields[key]);
+  return target.startsWith(WORKSPACE) ? target.slice(WORKSPACE.length) : target;
 }

@@ -3,7 +3,7 @@ import type { SandboxEvent } from "@/api/client";
 /** Events for tests and measurements; one each second. */
 export function event(seq: number, type: string, data: Record<string, unknown> = {}, source = "agent"): SandboxEvent {
   const at = new Date(Date.UTC(2026, 0, 1) + seq * 1000).toISOString();
-  return { event_id: `e${seq}`, seq, event_type: type, event_data: data, source, occurred_at: at, created_at: at, known: true };
+  return { event_id: `e${seq}`, seq, event_type: type, event_data: data, source, occurred_at: at, created_at: at, known: true } as SandboxEvent;
 }
 
 /** Numbers that look random and are the same each time. */

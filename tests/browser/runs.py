@@ -1,0 +1,76 @@
+"""Runs for the browser's tests: agents that do something worth looking at, each in a project of its own."""
+
+import re
+from uuid import uuid4
+
+from playwright.sync_api import Locator, Page
+
+from tests.e2e.platform import Json, Platform
+
+#: Many small commands, two that fail, a reply, and an edit: what a timeline is made for.
+LONG = """
+match: 'a long run'
+steps:
+  - text: "I look around **first**."
+    tool: Bash
+    input: {command: 'echo the beginning'}
+  - tool: Bash
+    input: {command: 'echo broken; exit 3'}
+  - tool: Bash
+    input: {command: 'seq 1 40 | sed "s/^/line /"'}
+    repeat: 12
+  - tool: Bash
+    input: {command: 'exit 4'}
+  - tool: Write
+    input: {file_path: notes.txt, content: "one\\ntwo\\n"}
+  - text: 'All of it is done.'
+"""
+
+#: A file that is renamed, one that is no text, and one of 20,000 lines.
+CHANGED = """
+match: 'many changes'
+steps:
+  - tool: Bash
+    input: {command: 'seq 1 40 > old-name.txt; printf "a\\nb\\nc\\n" > small.txt'}
+  - tool: Bash
+    input: {command: 'git add --all && git commit --quiet --message one && git mv old-name.txt new-name.txt'}
+  - tool: Bash
+    input: {command: 'head -c 3000 /dev/urandom > picture.bin; seq 1 20000 > big.txt'}
+  - tool: Bash
+    input: {command: 'sed -i s/b/B/ small.txt'}
+  - text: done
+"""
+
+
+def a_run(platform: Platform, title: str, script: str, **fields: object) -> Json:
+    """A ticket's task in a project of its own, played by a script."""
+    platform.script(f"run-{uuid4().hex[:8]}", script)
+    return platform.ticket(title, project_id=platform.project(f"looks-{uuid4().hex[:8]}"), **fields)
+
+
+def sandbox_of(platform: Platform, task: Json) -> str:
+    """The sandbox in which the task's agent works or worked."""
+    platform.until(task["id"], "assigned", "running", "verifying", "completed")
+    return str(platform.sandboxes(task["id"])[0]["id"])
+
+
+def finished(platform: Platform, title: str, script: str) -> str:
+    """The sandbox of a run that is over."""
+    task = a_run(platform, title, script)
+    platform.until(task["id"], "completed")
+    return sandbox_of(platform, task)
+
+
+def badge(page: Page) -> Locator:
+    """What the page says that the sandbox does."""
+    return page.get_by_role("button", name=re.compile("^State: "))
+
+
+def rows(page: Page) -> Locator:
+    """What is in sight of the timeline."""
+    return page.get_by_role("feed", name="Events").get_by_role("article")
+
+
+def row(page: Page, text: str) -> Locator:
+    """A row of the timeline with this in it."""
+    return rows(page).filter(has_text=text)

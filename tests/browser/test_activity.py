@@ -1,0 +1,58 @@
+"""Everything that happens, as it happens, and how the platform does."""
+
+import re
+from uuid import uuid4
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.runs import a_run
+from tests.browser.test_board import inaccessible
+from tests.e2e.platform import Platform
+
+SEEN = """
+match: 'seen by everyone'
+steps:
+  - tool: Write
+    input: {file_path: seen.txt, content: "1\\n"}
+  - tool: Bash
+    input: {command: 'exit 7'}
+  - text: done
+"""
+
+
+def test_what_happens_appears_by_itself_and_leads_there(page: Page, platform: Platform) -> None:
+    first = a_run(platform, "A run seen by everyone", SEEN)
+    platform.until(first["id"], "completed")
+    page.goto(f"/activity?project={first['project_id']}")
+    feed = page.get_by_role("log", name=re.compile("What happens"))
+    expect(feed.get_by_text("Task verified")).to_be_visible()
+
+    platform.ticket("Another run seen by everyone", project_id=first["project_id"])
+    expect(feed.get_by_text("Task is running")).to_be_visible()
+    expect(feed.get_by_text("Task is completed")).to_be_visible()
+    assert inaccessible(page) == []
+
+    page.get_by_role("button", name="edits").click()
+    expect(feed.get_by_role("article")).to_have_count(2)
+    page.wait_for_url(re.compile("kinds=edits"))
+    page.get_by_role("button", name="errors").click()
+    expect(feed.get_by_text("Bash failed").first).to_be_visible()
+    feed.get_by_role("link", name="seen.txt").last.click()
+    expect(page.get_by_role("region", name="Diff")).to_be_visible()
+    expect(page).to_have_title(re.compile("run seen by everyone · OmoiOS"))
+
+
+def test_the_health_page_counts_what_was_done(page: Page, platform: Platform) -> None:
+    task = a_run(platform, f"A run seen by everyone {uuid4().hex[:4]}", SEEN)
+    platform.until(task["id"], "completed")
+    page.goto("/health-overview")
+    expect(page.get_by_role("heading", name="Queue: open tasks")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Tasks per day · [1-9]\d* completed"))).to_be_visible()
+    expect(page.get_by_text("PostgreSQL")).to_be_visible()
+    expect(page.locator("svg.recharts-surface").first).to_be_visible()
+    page.get_by_text("The same as a table").click()
+    expect(page.get_by_role("table", name="Throughput and cost per day").get_by_role("row")).to_have_count(15)
+    assert inaccessible(page) == []
+    page.get_by_role("link", name=re.compile(r"^\d+ stopped: show them")).click()
+    page.wait_for_url("**/sandboxes?status=stopped")
+    expect(page.get_by_role("row").nth(1)).to_contain_text("stopped")

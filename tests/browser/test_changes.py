@@ -1,0 +1,66 @@
+"""What a run changed: turn by turn and in all, of any sort and any size."""
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.runs import CHANGED, finished
+from tests.browser.test_board import inaccessible
+from tests.e2e.platform import Platform
+
+
+@pytest.fixture(scope="module")
+def sandbox_id(platform: Platform) -> str:
+    return finished(platform, "A run with many changes", CHANGED)
+
+
+def files(page: Page) -> Locator:
+    return page.get_by_role("region", name="Changed files")
+
+
+def diff(page: Page) -> Locator:
+    return page.get_by_role("region", name="Diff")
+
+
+def test_files_are_listed_by_turn_with_what_became_of_them(page: Page, sandbox_id: str) -> None:
+    page.goto(f"/sandbox/{sandbox_id}?view=changes")
+    expect(files(page).get_by_text("Turn 3 · 2 changes")).to_be_visible()
+    expect(files(page).get_by_role("button", name="old-name.txt → new-name.txt renamed")).to_be_visible()
+    expect(files(page).get_by_role("button", name="picture.bin created binary")).to_be_visible()
+
+    page.get_by_role("searchbox", name="Filter by path").fill("picture")
+    expect(files(page).get_by_role("button", name="big.txt")).to_have_count(0)
+    files(page).get_by_role("button", name="picture.bin").click()
+    expect(diff(page).get_by_text("binary, it has no lines to show")).to_be_visible()
+
+
+def test_a_diff_is_shown_unified_and_split(page: Page, sandbox_id: str) -> None:
+    page.goto(f"/sandbox/{sandbox_id}?view=changes")
+    files(page).get_by_role("button", name="small.txt modified").click()
+    expect(diff(page).locator("code")).to_have_count(1)
+    diff(page).get_by_role("button", name="Split").click()
+    expect(diff(page).locator("code")).to_have_count(2)
+    assert inaccessible(page) == []
+    page.reload()
+    expect(diff(page).locator("code")).to_have_count(2)
+    diff(page).get_by_role("button", name="Unified").click()
+    expect(diff(page).locator("code")).to_have_count(1)
+    diff(page).get_by_role("button", name="Files").click()
+    expect(files(page).get_by_role("button", name="big.txt")).to_be_visible()
+
+
+def test_a_diff_of_twenty_thousand_lines_is_shown_whole(page: Page, sandbox_id: str) -> None:
+    page.goto(f"/sandbox/{sandbox_id}?view=changes")
+    files(page).get_by_role("button", name="big.txt").click()
+    expect(diff(page).get_by_text("+20000")).to_be_visible()
+    box = diff(page).locator("diffs-container").first.locator("xpath=ancestor::*[contains(@class, 'overflow-auto')][1]")
+    box.evaluate("box => box.scrollTo(0, box.scrollHeight)")
+    expect(diff(page).locator("code").get_by_text("20000", exact=True).last).to_be_in_viewport()
+
+
+def test_the_whole_session_is_one_diff_and_a_file_in_it_is_opened(page: Page, sandbox_id: str) -> None:
+    page.goto(f"/sandbox/{sandbox_id}?view=changes")
+    files(page).get_by_role("button", name="Whole session").click()
+    expect(files(page).get_by_role("button", name="small.txt")).to_contain_text("2 edits")
+    files(page).get_by_role("button", name="big.txt").click()
+    expect(diff(page).get_by_text("Everything this run changed")).to_be_visible()
+    expect(diff(page).get_by_role("button", name="Shut big.txt")).to_be_visible()

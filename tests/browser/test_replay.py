@@ -1,0 +1,51 @@
+"""Replay: any moment of a run, in every view, kept in the address."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.runs import LONG, finished, row
+from tests.e2e.platform import Platform
+
+
+@pytest.fixture(scope="module")
+def sandbox_id(platform: Platform) -> str:
+    return finished(platform, "Replay a long run", LONG)
+
+
+def test_a_run_is_gone_through_again_in_every_view(page: Page, sandbox_id: str) -> None:
+    page.goto(f"/sandbox/{sandbox_id}")
+    expect(row(page, "Agent says that it is done")).to_be_visible()
+    expect(page.get_by_role("list", name="Marks")).to_contain_text("errors")
+
+    page.get_by_role("slider", name="Moment of the run").press("Home")
+    expect(row(page, "Sandbox ordered")).to_be_visible()
+    expect(row(page, "Agent says that it is done")).to_have_count(0)
+    expect(page.get_by_text("Nothing was changed up to this moment")).to_be_visible()
+    page.get_by_role("tab", name="Terminal").click()
+    expect(page.get_by_text("0 commands")).to_be_visible()
+
+    page.get_by_role("button", name="Play").click()
+    page.get_by_label("Speed").select_option("16")
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    expect(row(page, "Agent says that it is done")).to_be_visible()
+    page.get_by_role("button", name="Back to the end").click()
+    expect(page.get_by_role("button", name="Back to the end")).to_have_count(0)
+
+
+def test_the_moment_is_in_the_address_and_moved_by_keys(page: Page, sandbox_id: str) -> None:
+    page.goto(f"/sandbox/{sandbox_id}?t=8")
+    slider = page.get_by_role("slider", name="Moment of the run")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("^event 8,"))
+    page.keyboard.press(".")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("^event 9,"))
+    page.wait_for_url(re.compile("t=9"))
+    page.reload()
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("^event 9,"))
+    page.keyboard.press(",")
+    page.keyboard.press(",")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("^event 7,"))
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("t="))
+    expect(row(page, "Agent says that it is done")).to_be_visible()

@@ -1,0 +1,234 @@
+"""A sandbox's page: watched live, steered, searched, and reached by a link to any of its events."""
+
+import re
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.runs import LONG, a_run, badge, row, rows, sandbox_of
+from tests.browser.test_board import inaccessible
+from tests.e2e.platform import Json, Platform
+
+#: Bash refuses a plain sleep.
+STEERED = """
+match: 'steered by a person'
+steps:
+  - tool: Write
+    input: {file_path: plan.txt, content: "wait and see\\n"}
+  - tool: Bash
+    input: {command: 'python3 -c "import time; time.sleep(6)"'}
+  - text: 'I was told: {{message}}'
+on_message:
+  - match: 'zebra'
+    steps:
+      - tool: Write
+        input: {file_path: zebra.txt, content: "stripes\\n"}
+"""
+
+INTERRUPTED = """
+match: 'interrupted by a person'
+steps:
+  - tool: Bash
+    input: {command: 'python3 -c "import time; time.sleep(500)"', timeout: 600000}
+  - text: 'I was told: {{message}}'
+"""
+
+MANY = """
+match: 'thousands of events'
+steps:
+  - text: "This is how it began."
+    tool: Bash
+    input: {command: 'mkdir a; for n in $(seq 500); do echo $n > a/$n; done'}
+  - tool: Bash
+    input: {command: 'mkdir b; for n in $(seq 500); do echo $n > b/$n; done'}
+  - tool: Bash
+    input: {command: 'mkdir c; for n in $(seq 500); do echo $n > c/$n; done'}
+  - text: 'This is how it ended.'
+"""
+
+#: Everything that the badge says, from the first word on.
+RECORDER = """
+const said = (window.said = []);
+new MutationObserver(() => {
+  const label = document.querySelector('button[aria-label^="State: "]')?.textContent;
+  if (label && said.at(-1) !== label) said.push(label);
+}).observe(document, { childList: true, subtree: true, characterData: true });
+"""
+
+
+@pytest.fixture(scope="module")
+def run(platform: Platform) -> Json:
+    """The task of a long run, which goes on while the first tests look at it."""
+    return a_run(platform, "Look at a long run", LONG)
+
+
+def test_a_ticket_is_filed_watched_steered_and_verified(page: Page, platform: Platform) -> None:
+    platform.script("steered", STEERED)
+    title = f"A run steered by a person {uuid4().hex[:6]}"
+    page.add_init_script(RECORDER)
+    page.goto("/")
+    page.get_by_role("button", name="New ticket").click()
+    window = page.get_by_role("dialog", name="New ticket")
+    window.get_by_label("Title").fill(title)
+    window.get_by_label(re.compile("^(New project|Project)$")).last.fill(f"browser/{uuid4().hex[:8]}")
+    window.get_by_label("Acceptance commands").fill("grep stripes zebra.txt")
+    window.get_by_role("button", name="Make the ticket").click()
+    page.get_by_role("link", name=title, exact=True).click()
+    page.get_by_role("link", name="Watch the agent").click()
+
+    expect(row(page, "plan.txt")).to_be_visible()
+    expect(badge(page)).to_have_text("Running Bash")
+    page.get_by_label("Message to the agent").fill("Remember the zebra")
+    page.keyboard.press("Control+Enter")
+
+    receipt = page.get_by_label("Messages to the agent").get_by_role("listitem").filter(has_text="Remember the zebra")
+    expect(receipt).to_contain_text(re.compile(r"queued \d"))
+    expect(receipt).to_contain_text("delivered …")
+    expect(receipt).to_contain_text(re.compile(r"delivered \d"))
+    expect(receipt).to_contain_text(re.compile(r"seen \d"))
+    expect(row(page, "said to the agent")).to_contain_text("Remember the zebra")
+    row(page, "zebra.txt").get_by_role("link", name="zebra.txt").click()
+    expect(page.get_by_label("Diff").get_by_text("stripes")).to_be_visible()
+
+    expect(badge(page)).to_have_text("Finished")
+    said = page.evaluate("window.said")
+    assert [word for word in said if word.startswith(("Running Bash", "Finished"))][-2:] == ["Running Bash", "Finished"]
+    assert not {"Lost", "Failed", "Stopped", "Connection lost"} & set(said), said
+    expect(row(page, "Verified: the checks pass")).to_be_visible()
+    page.get_by_role("heading", level=1).get_by_role("link", name=title).click()
+    expect(page.get_by_role("status").get_by_text("Done", exact=True)).to_be_visible()
+    expect(page.get_by_text("passed", exact=True)).to_be_visible()
+    expect(page.get_by_text("I was told: Remember the zebra")).to_be_visible()
+    task = platform.get("/tickets", q=title)["items"][0]["tasks"][0]
+    assert platform.git(task["project_id"], "show", f"{task['branch_name']}:zebra.txt") == "stripes"
+
+
+def test_an_interrupt_stops_the_turn_at_once_and_a_stop_the_sandbox(page: Page, platform: Platform) -> None:
+    task = a_run(platform, "A run interrupted by a person", INTERRUPTED)
+    page.goto(f"/sandbox/{sandbox_of(platform, task)}")
+    expect(badge(page)).to_have_text("Running Bash")
+    page.get_by_label("Message to the agent").fill("Enough of that")
+    page.reload()
+    expect(page.get_by_label("Message to the agent")).to_have_value("Enough of that")
+
+    page.get_by_role("button", name="Interrupt").click()
+
+    expect(row(page, "Interrupted")).to_be_visible()
+    expect(row(page, "I was told: Enough of that")).to_be_visible()
+    expect(page.get_by_label("Message to the agent")).to_have_count(0)
+    expect(page.get_by_text("it takes no more messages")).to_be_visible()
+
+
+def test_a_sandbox_is_stopped_when_that_is_confirmed(page: Page, platform: Platform) -> None:
+    task = a_run(platform, "Another run interrupted by a person", INTERRUPTED)
+    page.goto(f"/sandbox/{sandbox_of(platform, task)}")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_role("button", name="Let it work").click()
+    expect(badge(page)).to_have_text(re.compile("^Running"))
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_role("button", name="Stop it").click()
+
+    expect(badge(page)).to_have_text("Stopped")
+    badge(page).hover()
+    expect(page.get_by_role("tooltip")).to_contain_text("stopped before the agent said that it was done")
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+
+
+def test_the_end_is_followed_from_the_end_and_left_by_whoever_scrolls(
+    page: Page, platform: Platform, run: Json
+) -> None:
+    page.set_viewport_size({"width": 1280, "height": 520})
+    page.goto(f"/sandbox/{sandbox_of(platform, run)}")
+    expect(row(page, "exit 3")).to_be_visible()
+    box = page.get_by_role("feed", name="Events").locator("..")
+    box.hover()
+    page.mouse.wheel(0, -5_000)
+    jump = page.get_by_role("button", name="Jump to latest")
+    expect(jump).to_be_visible()
+    before = box.evaluate("box => box.scrollTop")
+
+    expect(jump).to_have_text(re.compile(r"\(\d+ new\)"))
+    assert box.evaluate("box => box.scrollTop") == before
+    jump.click()
+    expect(jump).to_have_count(0)
+    expect(row(page, "Agent says that it is done")).to_be_visible()
+    assert box.evaluate("box => box.scrollHeight - box.scrollTop - box.clientHeight") <= 64
+
+
+def test_errors_are_gone_through_one_by_one(page: Page, platform: Platform, run: Json) -> None:
+    platform.until(run["id"], "completed")
+    page.goto(f"/sandbox/{sandbox_of(platform, run)}")
+    expect(page.get_by_role("button", name="Errors 2")).to_be_visible()
+    page.get_by_role("button", name="Next error").click()
+    expect(page.get_by_role("article").and_(page.locator(":focus"))).to_contain_text("exit 3")
+    page.keyboard.press("e")
+    expect(page.get_by_role("article").and_(page.locator(":focus"))).to_contain_text("exit 4")
+    page.get_by_role("button", name="Previous error").click()
+    expect(page.get_by_role("article").and_(page.locator(":focus"))).to_contain_text("exit 3")
+
+
+def test_filters_and_words_are_kept_in_the_address(page: Page, platform: Platform, run: Json) -> None:
+    platform.until(run["id"], "completed")
+    page.goto(f"/sandbox/{sandbox_of(platform, run)}")
+    expect(row(page, "Ran 12 commands")).to_be_visible()
+
+    page.get_by_role("button", name="Edits 1").click()
+    expect(rows(page)).to_have_count(1)
+    expect(row(page, "notes.txt")).to_be_visible()
+    page.get_by_role("button", name=re.compile("^Replies 2")).click()
+    expect(rows(page)).to_have_count(3)
+    page.wait_for_url(re.compile("kinds=text"))
+    page.reload()
+    expect(rows(page)).to_have_count(3)
+    page.get_by_role("button", name="Show all").click()
+
+    page.keyboard.press("/")
+    page.keyboard.type("line 39")
+    expect(page.get_by_text("12 found")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys").get_by_text("Next error")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Keys").get_by_text("One event back")).to_be_visible()
+
+
+def test_a_link_leads_to_an_event_and_marks_it(page: Page, platform: Platform, run: Json) -> None:
+    platform.until(run["id"], "completed")
+    sandbox_id = sandbox_of(platform, run)
+    broken = next(event for event in platform.events(sandbox_id) if "echo broken" in str(event["event_data"]))
+    page.goto(f"/sandbox/{sandbox_id}?ev={broken['seq']}")
+    expect(row(page, "echo broken")).to_be_in_viewport()
+    expect(row(page, "echo broken").locator(f'[data-seq="{broken["seq"]}"]')).to_have_class(
+        re.compile("bg-accent-soft")
+    )
+    expect(page.get_by_role("button", name="Jump to latest")).to_be_visible()
+
+
+def test_a_link_into_a_very_long_run_loads_that_part_first(page: Page, platform: Platform) -> None:
+    task = a_run(platform, "A run with thousands of events", MANY)
+    platform.until(task["id"], "completed")
+    sandbox_id = sandbox_of(platform, task)
+    began = next(event for event in platform.events(sandbox_id) if "how it began" in str(event["event_data"]))
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/events?" in request.url else None)
+    page.goto(f"/sandbox/{sandbox_id}?ev={began['seq']}")
+
+    expect(row(page, "This is how it began.")).to_be_in_viewport()
+    expect(badge(page)).to_have_text("Finished")
+    assert sum("beyond" in address for address in asked[:2]) == 1
+    page.get_by_role("button", name="Jump to latest").click()
+    expect(row(page, "Verified: the checks pass")).to_be_in_viewport()
+
+
+def test_everyone_can_use_a_sandbox_page(page: Page, platform: Platform, run: Json) -> None:
+    platform.until(run["id"], "completed")
+    page.goto(f"/sandbox/{sandbox_of(platform, run)}?view=terminal")
+    expect(page.get_by_role("log", name="Commands and their output").get_by_text("exit 4").first).to_be_visible()
+    expect(page).to_have_title("Look at a long run · OmoiOS")
+    assert inaccessible(page) == []
+    page.get_by_role("tab", name="Details").click()
+    expect(page.get_by_text("Attempts at this task")).to_be_visible()
+    expect(page.get_by_role("link", name="Transcript")).to_be_visible()
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.get_by_role("log", name="Log")).to_contain_text("agent.completed")
+    assert inaccessible(page) == []

@@ -1,0 +1,88 @@
+"""Sandboxes: ordered by a prompt, found, stopped, and two of them side by side."""
+
+import re
+from uuid import uuid4
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.runs import badge, finished, row
+from tests.browser.test_board import inaccessible
+from tests.e2e.platform import Platform
+
+TALKS = """
+match: 'talks to a person'
+steps:
+  - text: 'What shall I do? {{message}}'
+"""
+
+ONE = """
+match: 'compared, the first'
+steps:
+  - tool: Bash
+    input: {command: 'echo same'}
+  - tool: Write
+    input: {file_path: one.txt, content: "1\\n"}
+  - text: done
+"""
+OTHER = ONE.replace("the first", "the second").replace("one.txt", "two.txt")
+
+
+def test_a_prompt_makes_a_sandbox_that_waits_for_more(page: Page, platform: Platform) -> None:
+    platform.script("talks", TALKS)
+    page.goto("/sandboxes")
+    page.get_by_role("link", name="New sandbox").click()
+    expect(page).to_have_title("New sandbox · OmoiOS")
+    page.get_by_label("Project", exact=True).select_option("New project…")
+    page.get_by_label("New project").fill(f"prompted-{uuid4().hex[:6]}")
+    page.get_by_label("Prompt").fill("An agent that talks to a person")
+    page.get_by_label("Budget in dollars").fill("-1")
+    expect(page.get_by_role("button", name="Start")).to_be_disabled()
+    page.get_by_label("Budget in dollars").fill("2.5")
+    assert inaccessible(page) == []
+    page.get_by_role("button", name="Start").click()
+
+    page.wait_for_url(re.compile("/sandbox/omoios-"))
+    expect(badge(page)).to_have_text("Waiting")
+    page.get_by_label("Message to the agent").fill("Say it again")
+    page.get_by_role("button", name="Send").click()
+    expect(row(page, "What shall I do? Say it again")).to_be_visible()
+
+    sandbox_id = page.url.rpartition("/")[2].partition("?")[0]
+    page.get_by_role("link", name="Sandboxes", exact=True).click()
+    page.get_by_role("searchbox", name="Search by id or title").fill(sandbox_id)
+    expect(page.get_by_role("row")).to_have_count(2)
+    expect(page.get_by_role("button", name=re.compile("^running 1"))).to_be_visible()
+    page.get_by_role("button", name=f"Stop {sandbox_id}").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop it").click()
+    expect(page.get_by_role("row").last).to_contain_text("stopped")
+    expect(page.get_by_role("button", name=f"Stop {sandbox_id}")).to_have_count(0)
+    assert inaccessible(page) == []
+
+
+def test_two_runs_are_compared_step_by_step(page: Page, platform: Platform) -> None:
+    one, other = (
+        finished(platform, "Runs compared, the first", ONE),
+        finished(platform, "Runs compared, the second", OTHER),
+    )
+    page.goto("/sandboxes?q=compared")
+    page.get_by_label(f"Choose {one} to compare").check()
+    page.get_by_label(f"Choose {other} to compare").check()
+    page.get_by_role("link", name="Compare the two").click()
+
+    steps = page.get_by_role("region", name="Steps").get_by_role("listitem")
+    expect(
+        page.get_by_role("table", name="Files changed").get_by_role("row", name=re.compile("one.txt"))
+    ).to_contain_text("+1")
+    expect(steps.filter(has_text="one.txt").first).to_contain_text("two.txt")
+    page.get_by_label("Only what differs").check()
+    expect(steps.filter(has_text="echo same")).to_have_count(0)
+    assert inaccessible(page) == []
+    steps.get_by_role("link", name=re.compile("one.txt")).first.click()
+    expect(row(page, "one.txt")).to_be_in_viewport()
+
+
+def test_a_sandbox_that_is_not_there_says_so(page: Page, platform: Platform) -> None:
+    page.goto("/sandbox/omoios-00000000-000000")
+    expect(page.get_by_role("alert")).to_contain_text("The sandbox could not be loaded")
+    page.goto("/sandboxes?q=nothing-is-called-this")
+    expect(page.get_by_text("No sandbox matches")).to_be_visible()

@@ -1,0 +1,19 @@
+import { Select } from "@/ui/field";
+import { useProjectNames } from "./queries";
+
+/** Narrows what is shown to one project. */
+export function ProjectSelect({ project, onChange }: { project: string | undefined; onChange: (project: string | undefined) => void }) {
+  const projects = useProjectNames();
+  if (projects.size < 2 && project === undefined) return null;
+  return (
+    <Select aria-label="Project" className="max-w-44" value={project ?? ""} onChange={({ target }) => onChange(target.value || undefined)}>
+      <option value="">All projects</option>
+      {project === undefined || projects.has(project) ? null : <option value={project}>Another project</option>}
+      {Array.from(projects, ([id, name]) => (
+        <option key={id} value={id}>
+          {name}
+        </option>
+      ))}
+    </Select>
+  );
+}

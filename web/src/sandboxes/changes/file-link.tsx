@@ -1,0 +1,25 @@
+import { Link } from "@tanstack/react-router";
+import { writeOut } from "@/ui/controls";
+import { ChangeTypeBadge } from "./change-type";
+import type { Change } from "./changes";
+import { Lines } from "./lines";
+
+/** A changed file in one line, and the way to its diff. */
+export function FileLink({ change, sandboxId }: { change: Change; sandboxId: string }) {
+  return (
+    <Link
+      to="/sandbox/$sandboxId"
+      params={{ sandboxId }}
+      search={(before) => ({ ...before, view: "changes" as const, ev: change.seq })}
+      title={`See how ${writeOut(change.path)} changed`}
+      className="flex max-w-2xl flex-wrap items-center gap-x-2 gap-y-0.5 rounded-md border bg-surface px-2 py-0.5 hover:border-accent"
+    >
+      <ChangeTypeBadge type={change.type} />
+      <span className="min-w-0 flex-1 font-mono text-xs [overflow-wrap:anywhere]">
+        {change.oldPath === null ? null : <span className="text-soft">{writeOut(change.oldPath)} → </span>}
+        {writeOut(change.path)}
+      </span>
+      <Lines {...change} />
+    </Link>
+  );
+}

@@ -1,0 +1,52 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { OctagonX } from "lucide-react";
+import { useState } from "react";
+import { answer, api, reason, type Sandbox } from "@/api/client";
+import { Button } from "@/ui/button";
+import { Dialog } from "@/ui/dialog";
+
+/** Asks before a sandbox is stopped. */
+export function StopDialog({ sandbox, onClose }: { sandbox: Sandbox; onClose: () => void }) {
+  const queries = useQueryClient();
+  const stop = useMutation({
+    mutationFn: () => answer(api.DELETE("/api/v1/sandboxes/{sandbox_id}", { params: { path: { sandbox_id: sandbox.id } } })),
+    onSuccess: () => {
+      onClose();
+      void queries.invalidateQueries({ queryKey: ["sandboxes"] });
+      void queries.invalidateQueries({ queryKey: ["sandbox", sandbox.id] });
+    },
+  });
+  return (
+    <Dialog open onOpenChange={onClose} title="Stop this sandbox?" description={sandbox.id}>
+      <p className="text-soft">
+        The agent is stopped. Its conversation and its uncommitted work are saved, and its task fails until someone tries it again. Messages
+        that it has not read are not delivered.
+      </p>
+      {stop.isError ? (
+        <p role="alert" className="mt-3 text-bad">
+          {reason(stop.error)}
+        </p>
+      ) : null}
+      <div className="mt-4 flex justify-end gap-2">
+        <Button onClick={onClose}>Let it work</Button>
+        <Button variant="danger" disabled={stop.isPending} onClick={() => stop.mutate()}>
+          {stop.isPending ? "Stopping…" : "Stop it"}
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** Stop a sandbox, once asked again. */
+export function StopButton({ sandbox }: { sandbox: Sandbox }) {
+  const [asks, setAsks] = useState(false);
+  if (sandbox.status !== "creating" && sandbox.status !== "running") return null;
+  return (
+    <>
+      <Button variant="danger" size="small" onClick={() => setAsks(true)}>
+        <OctagonX /> Stop
+      </Button>
+      {asks ? <StopDialog sandbox={sandbox} onClose={() => setAsks(false)} /> : null}
+    </>
+  );
+}
