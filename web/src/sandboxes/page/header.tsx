@@ -4,6 +4,7 @@ import { Check, Copy, GitBranch } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import type { Sandbox, Task } from "@/api/client";
 import { Button } from "@/ui/button";
+import { writeOut } from "@/ui/controls";
 import { count, usd } from "@/ui/figures";
 import { LastHeard, LivenessBadge } from "../liveness-badge";
 import type { Signs } from "../liveness-signs";
@@ -33,7 +34,7 @@ export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task 
         <CopyId id={sandbox.id} />
         <Attempts sandbox={sandbox} all={attempts.data?.items ?? []} most={task?.max_attempts} />
         <Fact label="Provider">{sandbox.provider}</Fact>
-        {signs.model === null ? null : <Fact label="Model">{signs.model}</Fact>}
+        {signs.model === null ? null : <Fact label="Model">{writeOut(signs.model)}</Fact>}
         {task?.branch_name ? (
           <span className="flex min-w-0 items-center gap-1">
             <GitBranch aria-label="Branch" className="size-3.5 shrink-0 text-faint" />
