@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Request, expect
+from playwright.sync_api import BrowserContext, Dialog, Page, Request, expect
 
 from tests.browser import hostile
-from tests.browser.conftest import sign_in_link
 from tests.browser.hostile import Run, hostile_run
 from tests.e2e.platform import Platform
 
@@ -110,7 +109,7 @@ def test_in_the_timeline(page: Page, run: Run, watch: Watch) -> None:
     expect(page.get_by_role("feed").get_by_text("[picture: seen]").first).to_be_visible()
     seen: set[str] = set()
     feed = page.get_by_role("feed")
-    for kinds in ("text", "tool", "error", "steer", "milestone", None):
+    for kinds in ("text", "thinking", "tool", "error", "steer", "milestone", None):
         page.goto(f"/sandbox/{run.sandbox_id}" + (f"?kinds={kinds}" if kinds else ""))
         expect(feed.get_by_role("article").first).to_be_visible()
         open_all(page)
@@ -203,18 +202,6 @@ _SOCKET = """(address) => new Promise((done) => {
 
 def _names(platform: Platform, name: str) -> list[str]:
     return [item["name"] for item in platform.get("/projects", limit=100)["items"] if item["name"] == name]
-
-
-@pytest.fixture
-def quiet(browser: Browser, platform: Platform) -> Iterator[BrowserContext]:
-    """Signed in; the browser's own words about what it refuses are no complaint here."""
-    made = browser.new_context()
-    page = made.new_page()
-    page.goto(sign_in_link(platform))
-    expect(page.get_by_role("navigation", name="Main")).to_be_visible()
-    page.close()
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
