@@ -3,10 +3,10 @@
 import argparse
 import asyncio
 
-from benchmarks import checkouts, hearing, ingest, messages, reading, spawn, stream
+from benchmarks import checkouts, hearing, ingest, messages, reading, spawn, stream, web
 from benchmarks.figures import HEADER, machine
 
-PARTS = ("spawn", "ingest", "stream", "messages", "hearing", "reading", "checkouts")
+PARTS = ("spawn", "ingest", "stream", "messages", "hearing", "reading", "web", "checkouts")
 
 
 def main() -> None:
@@ -29,6 +29,8 @@ def main() -> None:
         figures += hearing.figures(chosen.rounds)
     if "reading" in parts:
         figures += asyncio.run(reading.measure(chosen.rounds))
+    if "web" in parts:
+        figures += asyncio.run(web.measure(chosen.rounds))
     print(f"{chosen.rounds} rounds; before: {before}; after: {machine()}")
     print(HEADER)
     for figure in figures:

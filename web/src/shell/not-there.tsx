@@ -3,7 +3,7 @@ import { Empty } from "@/ui/state";
 
 export function NotThere() {
   return (
-    <Empty title="There is no such page">
+    <Empty title="There is no such page" isPage>
       The address may be old. Go to the{" "}
       <Link to="/" className="text-accent underline">
         board

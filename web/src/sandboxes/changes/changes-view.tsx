@@ -23,13 +23,22 @@ const MODES = [
 
 /** Files that the agent changed: turn by turn or over the whole session, each with its diff. */
 export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
-  const { ev } = route.useSearch();
+  const { ev, view } = route.useSearch();
   const navigate = route.useNavigate();
   const { all } = useCollected(feed, () => new Changes());
   const [mode, setMode] = useState<Mode>("turns");
   const [query, setQuery] = useState("");
   const [file, setFile] = useState<string | null>(null);
   const [isPaneOpen, setPaneOpen] = useState(ev !== undefined);
+  const [asked, setAsked] = useState(ev);
+  if (ev !== asked) {
+    setAsked(ev);
+    // A file that is chosen elsewhere, as in the timeline, is opened here.
+    if (ev !== undefined && view === "changes") {
+      setMode("turns");
+      setPaneOpen(true);
+    }
+  }
   const count = all.length;
   const changes = useMemo(() => shown(all, count, upTo, query), [all, count, upTo, query]);
   const files = useMemo(() => byFile(changes), [changes]);
