@@ -3,10 +3,10 @@
 import argparse
 import asyncio
 
-from benchmarks import checkouts, growth, hearing, ingest, messages, reading, spawn, stream
+from benchmarks import checkouts, growth, hearing, ingest, messages, reading, spawn, stream, web
 from benchmarks.figures import HEADER, machine
 
-PARTS = ("spawn", "ingest", "stream", "messages", "hearing", "reading", "growth", "checkouts")
+PARTS = ("spawn", "ingest", "stream", "messages", "hearing", "reading", "growth", "web", "checkouts")
 
 
 def main() -> None:
@@ -31,6 +31,8 @@ def main() -> None:
         figures += asyncio.run(reading.measure(chosen.rounds))
     if "growth" in parts:
         figures += asyncio.run(growth.measure(chosen.rounds))
+    if "web" in parts:
+        figures += asyncio.run(web.measure(chosen.rounds))
     print(f"{chosen.rounds} rounds; before: {before}; after: {machine()}")
     print(HEADER)
     for figure in figures:

@@ -86,6 +86,22 @@ def context(open_context: Callable[..., BrowserContext], platform: Platform) -> 
 
 
 @pytest.fixture
+def quiet(browser: Browser, platform: Platform) -> Iterator[BrowserContext]:
+    """A browser that is signed in, and whose own words about what fails or is refused are no complaint."""
+    errors: list[str] = []
+    made = browser.new_context(base_url=platform.url, viewport={"width": 1280, "height": 800})
+    made.set_default_timeout(PATIENCE_MS)
+    made.on("weberror", lambda error: errors.append(str(error.error)))
+    page = made.new_page()
+    page.goto(sign_in_link(platform))
+    expect(page.get_by_role("navigation", name="Main")).to_be_visible()
+    page.close()
+    yield made
+    made.close()
+    assert errors == []
+
+
+@pytest.fixture
 def page(context: BrowserContext) -> Page:
     """A tab of a browser that is signed in."""
     return context.new_page()

@@ -64,6 +64,7 @@ def _marking(send: Send) -> Send:
             headers = MutableHeaders(scope=message)
             headers.setdefault("X-Content-Type-Options", "nosniff")
             headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+            headers.setdefault("X-Frame-Options", "DENY")
         await send(message)
 
     return send_marked

@@ -1,4 +1,5 @@
 import createClient, { type Middleware } from "openapi-fetch";
+import { writeOut } from "@/ui/controls";
 import { noteServerTime } from "@/ui/server-clock";
 import type { components, paths } from "./schema";
 
@@ -41,6 +42,25 @@ const refusals: Middleware = {
   },
 };
 
+/** Agents' events stay as they are: who shows them takes colours from them and writes out the rest. */
+const RAW = /\/(?:events|trajectory)$/;
+
+/** In names, titles, messages and whatever else is answered nothing acts: no text is turned around, none hides. */
+const readable: Middleware = {
+  async onResponse({ response, schemaPath }) {
+    const type = response.headers.get("content-type") ?? "";
+    if (!type.includes("json") || RAW.test(schemaPath)) return;
+    const { status, statusText, headers } = response;
+    const said: unknown = JSON.parse(await response.text(), (_, value: unknown) =>
+      typeof value === "string" ? writeOut(value) : value,
+    );
+    const fresh = new Headers(headers);
+    // It speaks of the bytes that came.
+    fresh.delete("content-length");
+    return new Response(JSON.stringify(said), { status, statusText, headers: fresh });
+  },
+};
+
 interface Problem {
   detail?: unknown;
   errors?: { loc: (string | number)[]; msg: string }[] | null;
@@ -61,7 +81,8 @@ async function refusal(response: Response): Promise<Refusal> {
 }
 
 export const api = createClient<paths>({ baseUrl: "/" });
-api.use(refusals);
+// The last one is the first to hear an answer.
+api.use(refusals, readable);
 
 /** The body of an answer; refusals have been thrown before. */
 export async function answer<T>(call: Promise<{ data?: T }>): Promise<T> {

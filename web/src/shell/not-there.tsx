@@ -5,7 +5,7 @@ import { useTitle } from "./title";
 export function NotThere() {
   useTitle("No such page");
   return (
-    <Empty title="There is no such page">
+    <Empty title="There is no such page" isPage>
       The address may be old. Go to the{" "}
       <Link to="/" className="text-accent underline">
         board

@@ -7,7 +7,7 @@ describe("writing out what would act", () => {
   });
 
   it("leaves tabs, newlines and other scripts alone", () => {
-    expect(writeOut("a\tb\nc é 漢字 🙂")).toBe("a\tb\nc é 漢字 🙂");
+    expect(writeOut("a\tb\nc é 漢字 🙂 👩\u200d💻 می\u200cخواهم")).toBe("a\tb\nc é 漢字 🙂 👩\u200d💻 می\u200cخواهم");
   });
 
   it("shows tag characters, which no font draws", () => {

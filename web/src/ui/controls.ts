@@ -1,7 +1,10 @@
-/** Characters that a screen would act on instead of showing: C0 but tab and newline, DEL, C1, bidi controls, invisible marks. */
+/**
+ * Characters that a screen would act on instead of showing: C0 but tab and newline, DEL, C1, bidi controls, invisible marks.
+ * The two that join and part letters stay: Persian words and many emoji are made with them.
+ */
 const ACTING =
   // oxlint-disable-next-line no-control-regex
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 
 const ANY_ACTING = new RegExp(`\\r|${ACTING.source}`, "u");
 

@@ -14,10 +14,11 @@ export function Loading({ what }: { what: string }) {
 }
 
 /** What stands where there is nothing, with the next step. */
-export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+export function Empty({ title, children, isPage = false }: { title: string; children?: ReactNode; isPage?: boolean }) {
+  const Heading = isPage ? "h1" : "h2";
   return (
     <div className="mx-auto flex max-w-md flex-col items-center gap-3 px-4 py-12 text-center">
-      <h2 className="text-base font-semibold">{title}</h2>
+      <Heading className="text-base font-semibold">{title}</Heading>
       <div className="text-soft">{children}</div>
     </div>
   );

@@ -18,7 +18,7 @@ export function TurnList(props: {
     <ol className="space-y-4">
       {byTurn(props.changes).map((turn) => (
         <li key={turn.changes[0]?.seq} className="[contain-intrinsic-size:auto_8rem] [content-visibility:auto]">
-          <h3 className="mb-1.5 flex items-center justify-between gap-2 text-xs font-medium text-soft">
+          <h2 className="mb-1.5 flex items-center justify-between gap-2 text-xs font-medium text-soft">
             <span>
               {turn.turn === null ? "Before the first turn" : `Turn ${turn.turn}`} · {turn.changes.length}{" "}
               {turn.changes.length === 1 ? "change" : "changes"}
@@ -28,7 +28,7 @@ export function TurnList(props: {
               removed={turn.changes.reduce((sum, change) => sum + change.removed, 0)}
               binary={false}
             />
-          </h3>
+          </h2>
           <ul className="space-y-1.5">
             {turn.changes.map((change) => (
               <li key={change.seq}>

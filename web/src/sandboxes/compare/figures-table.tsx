@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { cn } from "@/ui/cn";
+import { writeOut } from "@/ui/controls";
 
 export interface Figure {
   name: string;
@@ -25,7 +26,7 @@ export function FiguresTable({ caption, figures }: { caption: string; figures: r
           {figures.map((figure) => (
             <tr key={figure.name} className={cn("border-b last:border-b-0", figure.differs && "bg-warn-soft")}>
               <th scope="row" className="px-3 py-1 text-left align-top font-normal [overflow-wrap:anywhere] text-soft">
-                {figure.name}
+                {writeOut(figure.name)}
                 {figure.differs ? <span className="sr-only"> (differs)</span> : null}
               </th>
               <td className="px-2 py-1 align-top [overflow-wrap:anywhere] tabular-nums">{figure.a}</td>

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { GitBranch } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Sandbox, Task } from "@/api/client";
+import { writeOut } from "@/ui/controls";
 import { CopyButton } from "@/ui/copy-button";
 import { count, usd } from "@/ui/figures";
 import { LastHeard, LivenessBadge } from "../liveness-badge";
@@ -37,7 +38,7 @@ export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task 
         <Attempts sandbox={sandbox} all={attempts.data?.items ?? []} most={task?.max_attempts} />
         <span className="contents max-sm:hidden">
           <Fact label="Provider">{sandbox.provider}</Fact>
-          {signs.model === null ? null : <Fact label="Model">{signs.model}</Fact>}
+          {signs.model === null ? null : <Fact label="Model">{writeOut(signs.model)}</Fact>}
         </span>
         {task?.branch_name ? (
           <span className="flex min-w-0 items-center gap-1 max-sm:hidden">

@@ -1,4 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
+import { plain } from "@/ui/ansi-text";
 import { exitOf, flag, num, record, str, targetOf } from "../payload";
 import type { Row } from "./grouping";
 
@@ -24,12 +25,12 @@ export function callOf(row: Row, upTo: number | null = null): Call {
   const edits = events.filter((event) => event.event_type === "agent.file_edited");
   const isFailed = flag(ended, "is_error");
   return {
-    tool: str(begun, "tool") ?? str(ended, "tool") ?? str(edits[0], "tool") ?? "tool",
+    tool: plain(str(begun, "tool") ?? str(ended, "tool") ?? str(edits[0], "tool") ?? "tool"),
     state: ended === undefined ? (begun === undefined ? "done" : "running") : isFailed ? "failed" : "done",
     begun,
     ended,
     edits,
-    title: titleOf(begun, edits),
+    title: plain(titleOf(begun, edits)),
     durationMs: num(ended, "duration_ms"),
     exitCode: isFailed ? exitOf(str(ended, "output") ?? "", true).code : null,
     parent: str(events[0], "parent_tool_use_id"),

@@ -33,7 +33,7 @@ export function CallCard({ row }: { row: Row }) {
         <span className="flex min-w-0 items-baseline gap-2">
           <span className="shrink-0 font-medium">{call.tool}</span>
           <span className="min-w-0 truncate font-mono text-xs text-soft" title={call.title}>
-            {plain(call.title)}
+            {call.title}
           </span>
         </span>
       }

@@ -1,0 +1,81 @@
+"""The server goes away and comes back: the page says so, goes on by itself, and has missed nothing."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import pytest
+from playwright.sync_api import BrowserContext, expect
+
+from tests.browser.ticking import calls_of_api, calls_on_page, ticking
+from tests.e2e.platform import Platform
+
+TIMES = 15
+BANNER = "The server is out of reach"
+DRAFT = "half a thought"
+
+Outage = Callable[[Platform, BrowserContext], AbstractContextManager[None]]
+
+
+@contextmanager
+def without_api(platform: Platform, _: BrowserContext) -> Iterator[None]:
+    """The API is killed, and whoever would start it again is held."""
+    assert platform.process is not None
+    api = platform.part("api")
+    os.kill(platform.process.pid, signal.SIGSTOP)
+    os.kill(api, signal.SIGKILL)
+    yield
+    os.kill(platform.process.pid, signal.SIGCONT)
+
+
+@contextmanager
+def without_platform(platform: Platform, _: BrowserContext) -> Iterator[None]:
+    """Everything is killed but the sandboxes."""
+    platform.kill()
+    yield
+    platform.start()
+
+
+@contextmanager
+def without_network(_: Platform, context: BrowserContext) -> Iterator[None]:
+    """The browser is offline; the agent knows nothing of it."""
+    context.set_offline(True)
+    yield
+    context.set_offline(False)
+
+
+@pytest.mark.parametrize("outage", [without_api, without_platform, without_network])
+def test_nothing_is_missed_or_doubled_while_the_server_is_away(
+    quiet: BrowserContext, platform: Platform, outage: Outage
+) -> None:
+    task = ticking(platform, times=TIMES)
+    page = quiet.new_page()
+    page.goto(f"/sandbox/{task['sandbox_id']}")
+    expect(page.get_by_role("feed").get_by_role("article").first).to_be_visible()
+    page.get_by_label("Message to the agent").fill(DRAFT)
+    said = page.get_by_text(BANNER)
+    expect(said).to_have_count(0)
+
+    with outage(platform, quiet):
+        expect(said).to_be_visible()
+        expect(page.get_by_label("Message to the agent")).to_have_value(DRAFT)
+
+    expect(said).to_have_count(0)
+    expect(page.get_by_role("feed").get_by_text("The run is over.").first).to_be_visible(timeout=90_000)
+    platform.finished(task["id"])
+    on_page = calls_on_page(page)
+    assert len(on_page) > TIMES
+    assert on_page == calls_of_api(platform, task["sandbox_id"])
+
+
+def test_a_draft_outlives_the_page_and_the_server(quiet: BrowserContext, platform: Platform) -> None:
+    task = ticking(platform, times=10_000)
+    page = quiet.new_page()
+    page.goto(f"/sandbox/{task['sandbox_id']}")
+    page.get_by_label("Message to the agent").fill(DRAFT)
+    platform.kill_part("api")
+    platform.get("/auth/me")
+    page.reload()
+    expect(page.get_by_label("Message to the agent")).to_have_value(DRAFT)
+    platform.post(f"/tasks/{task['id']}/cancel")
