@@ -28,5 +28,5 @@ export default defineConfig({
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
   build: { outDir: "../src/omoi_os/web/static", emptyOutDir: true, chunkSizeWarningLimit: 1200, assetsInlineLimit: 0 },
   server: { proxy: { "/api": { target: "http://127.0.0.1:18000", ws: true }, "/sign-in": "http://127.0.0.1:18000" } },
-  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"] },
+  test: { include: ["src/**/*.test.{ts,tsx}"] },
 });
