@@ -12,8 +12,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from omoi_os.bus.base import Bus
+from omoi_os.db import pipeline as pipelines
 from omoi_os.db.base import Sessions
-from omoi_os.db.pipeline import Pipeline
 from omoi_os.errors import BadToken, NotReady
 from omoi_os.sandboxes import group, intake, repository
 from omoi_os.sandboxes.drafts import Batch
@@ -112,10 +112,7 @@ class Writer:
         if not posts:
             return
         everyone = [post for some in posts.values() for post in some]
-        pooled = await connection.get_raw_connection()
-        raw = pooled.driver_connection
-        assert isinstance(raw, psycopg.AsyncConnection)  # noqa: S101  the only driver there is
-        pipeline = Pipeline(raw, pooled.info.setdefault(Pipeline, set()))
+        pipeline, raw = await pipelines.on(connection)
         try:
             outcome = await group.store(pipeline, self._bus, posts, now=datetime.now(UTC), masker=self._masker)
         except psycopg.Error as error:
