@@ -18,7 +18,7 @@ from omoi_os.errors import BadToken, NotReady
 from omoi_os.sandboxes import group, intake, repository
 from omoi_os.sandboxes.drafts import Batch
 from omoi_os.sandboxes.masking import Masker
-from omoi_os.sandboxes.posts import Answer, Post, Received
+from omoi_os.sandboxes.posts import Answer, Post, Received, Sender
 from omoi_os.sandboxes.service import UNKNOWN_TOKEN
 
 log = logging.getLogger(__name__)
@@ -48,12 +48,14 @@ class Writer:
         self._arrived = asyncio.Event()
         self._posts = self._bytes = 0
 
-    async def submit(self, sandbox_id: str, token_hash: str, batch: Batch, *, alone: bool, size: int) -> Answer:
-        """Store a post and return its answer once that is durable. `NotReady` when too much waits already."""
+    async def submit(self, sandbox_id: str, token_hash: str, batch: Batch, *, alone: bool, sender: Sender) -> Answer:
+        """Store a post and return its answer once that is durable. `NotReady` when too much waits already,
+        `SenderGone` when its sender hung up before it was its turn; then nothing of it is stored."""
+        size = sender.size
         if self._posts >= MAX_POSTS or self._bytes + size > MAX_BYTES:
             raise NotReady("too many events wait to be stored; try again in a moment")
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        post = Post(sandbox_id, token_hash, batch, alone, size, answer)
+        post = Post(sandbox_id, token_hash, batch, alone, sender, answer)
         self._posts += 1
         self._bytes += size
         self._queue.append(post)
@@ -138,12 +140,14 @@ class Writer:
         events = size = 0
         while self._queue and events < MAX_GROUP_EVENTS and size < MAX_GROUP_BYTES:
             post = self._queue.popleft()
+            if post.is_dropped():
+                continue
             if post.sandbox_id in self._held:
                 self._held[post.sandbox_id].append(post)
                 continue
             posts.setdefault(post.sandbox_id, []).append(post)
             events += len(post.drafts)
-            size += post.size
+            size += post.sender.size
         return posts
 
     def _take_apart(self, posts: dict[str, list[Post]], sandbox_ids: set[str]) -> None:
@@ -155,6 +159,8 @@ class Writer:
         """Take one sandbox's posts by themselves, each in a transaction of its own."""
         async with self._apart:
             for post in posts:
+                if post.is_dropped():
+                    continue
                 try:
                     post.settle(await self._take(post))
                 except Exception as error:  # noqa: BLE001  whoever posted it is told
