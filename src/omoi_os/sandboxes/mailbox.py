@@ -14,27 +14,28 @@ from omoi_os.db.pipeline import Found, Statement, in_session
 from omoi_os.sandboxes.repository import ID
 from omoi_os.stream.models import ORDER, Change
 
+_VISIBLE = """
+    SELECT s.id FROM sandboxes s JOIN projects p ON p.id = s.project_id
+    WHERE s.id = $1 AND ($2::uuid IS NULL OR p.created_by = $2::uuid)
+"""
 #: Who may not see the sandbox does not get as far as its lock. That is `repository.lock`'s, taken in the same order.
 _HOLD = Statement(
     "omoi_hold",
-    """
-    WITH seen AS MATERIALIZED (
-        SELECT s.id FROM sandboxes s JOIN projects p ON p.id = s.project_id
-        WHERE s.id = $1 AND ($2::uuid IS NULL OR p.created_by = $2::uuid)
-    ), held AS MATERIALIZED (
+    f"""
+    WITH seen AS MATERIALIZED ({_VISIBLE}), held AS MATERIALIZED (
         SELECT id, pg_advisory_xact_lock(hashtextextended(id, 0)) FROM seen
     )
     SELECT s.project_id, s.task_id, s.purpose, s.status, s.end_reason FROM sandboxes s
     WHERE s.id = (SELECT id FROM held) FOR NO KEY UPDATE
-    """,
+    """,  # noqa: S608  a constant
 )
 #: A statement of its own: it has to see what was committed before the lock was there.
 _STANDING = Statement(
     "omoi_standing",
-    """
-    SELECT (SELECT count(*) FROM sandbox_messages WHERE sandbox_id = $1 AND acked_at IS NULL),
-           (SELECT id FROM sandbox_messages WHERE sandbox_id = $1 ORDER BY id DESC LIMIT 1)
-    """,
+    f"""
+    SELECT (SELECT count(*) FROM sandbox_messages WHERE sandbox_id = ({_VISIBLE}) AND acked_at IS NULL),
+           (SELECT id FROM sandbox_messages WHERE sandbox_id = ({_VISIBLE}) ORDER BY id DESC LIMIT 1)
+    """,  # noqa: S608  a constant
 )
 _SAY = Statement(
     "omoi_say",
@@ -95,8 +96,8 @@ async def hold(session: AsyncSession, sandbox_id: str, *, owner: UUID | None) ->
     if not ID.fullmatch(sandbox_id):
         return None
     async with in_session(session) as pipeline:
-        pipeline.send(_HOLD, sandbox_id, str(owner) if owner else None)
-        pipeline.send(_STANDING, sandbox_id)
+        for statement in (_HOLD, _STANDING):
+            pipeline.send(statement, sandbox_id, str(owner) if owner else None)
         rows, ((waiting, newest),) = (await pipeline.answers(last=True))[-2:]
     if not rows:
         return None
