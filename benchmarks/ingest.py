@@ -1,4 +1,4 @@
-"""Events into the database: P5, P6, P7 and P17 of the goals, each beside its floor, peer or limit."""
+"""Events into the database: P5, P6, P7, P17 and attack 35 of the goals, each beside its floor, peer or limit."""
 
 import asyncio
 import json
@@ -28,6 +28,7 @@ _SECONDS = 3.0
 _CONNECTIONS = 256
 _BATCH = 50
 _BATCHERS = 8
+_FLOOD_BATCH = 500
 _FEW, _MANY = 100, 100_000
 _SLOW_RATE, _FAST_RATE = 300.0, 2_000.0
 _COPY = (
@@ -48,6 +49,7 @@ class Round:
     copied: float
     slow_p99: float
     fast_p99: float
+    flooded_p99: float
     few: float
     many: float
 
@@ -85,6 +87,7 @@ async def _round(bench: Bench) -> Round:
     copied = await _copy_rate(bench.database_url, await bench.reporters(_BATCHERS))
     slow = await _post(bench.api.port, await bench.reporters(_CONNECTIONS), rate=_SLOW_RATE)
     fast = await _post(bench.api.port, await bench.reporters(_CONNECTIONS), rate=_FAST_RATE)
+    flooded = await _beside_a_flood(bench)
     few, many = await bench.reporters(2)
     await asyncio.to_thread(_fill, bench.database_url, few, _FEW)
     await asyncio.to_thread(_fill, bench.database_url, many, _MANY)
@@ -96,9 +99,18 @@ async def _round(bench: Bench) -> Round:
         copied=copied,
         slow_p99=percentile(slow["took"], 0.99) * 1000,
         fast_p99=percentile(fast["took"], 0.99) * 1000,
+        flooded_p99=percentile(flooded["took"], 0.99) * 1000,
         few=await _cost(bench, few, first=_FEW),
         many=await _cost(bench, many, first=_MANY),
     )
+
+
+async def _beside_a_flood(bench: Bench) -> dict[str, Any]:
+    """The slow rate once more, while another sandbox sends as much as goes through its connection."""
+    flood = _post(bench.api.port, await bench.reporters(1), per_post=_FLOOD_BATCH, seconds=_SECONDS + 2, floods=True)
+    neighbours = _post(bench.api.port, await bench.reporters(_CONNECTIONS), rate=_SLOW_RATE)
+    _, measured = await asyncio.gather(flood, neighbours)
+    return measured
 
 
 async def _cost(bench: Bench, reporter: Reporter, *, first: int) -> float:
@@ -213,11 +225,13 @@ def figures(rounds: list[Round]) -> list[Figure]:
     few = Beside(f"sandbox of {_FEW} events", [each.few for each in rounds])
     batched = [each.batched for each in rounds]
     slow, fast = [each.slow_p99 for each in rounds], [each.fast_p99 for each in rounds]
+    flooded = [each.flooded_p99 for each in rounds]
     return [
         Figure("P5 events one by one", single, empty, goal=0.55, unit="/s", at_least=True),
         Figure("P5 the same", single, usual, goal=12.0, unit="/s", at_least=True),
         Figure("P6 events in batches of 50", batched, copied, goal=0.60, unit="/s", at_least=True),
         Figure("P7 durable ack, 300 events/s, p99", slow, Beside("limit", [10.0] * len(rounds)), goal=1.0),
         Figure("P7 durable ack, 2,000 events/s, p99", fast, Beside("limit", [20.0] * len(rounds)), goal=1.0),
+        Figure("35 the same, 300/s, one sandbox floods, p99", flooded, Beside("no flood", slow), goal=2.0),
         Figure(f"P17 an event of a sandbox of {_MANY:,}", [each.many for each in rounds], few, goal=1.2),
     ]

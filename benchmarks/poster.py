@@ -21,6 +21,8 @@ class Sender:
     token: str
     per_post: int
     numbers: "count[int]"
+    #: Whether it sends more than is taken, and takes a refusal for an answer.
+    floods: bool = False
 
     async def open(self) -> None:
         """Connect."""
@@ -41,7 +43,7 @@ class Sender:
         head = await self.reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
         answer = await self.reader.readexactly(length)
-        if not head.startswith(b"HTTP/1.1 200"):
+        if not head.startswith(b"HTTP/1.1 200") and not (self.floods and head.startswith(b"HTTP/1.1 429")):
             raise RuntimeError(f"{head!r} {answer!r}")
 
 
@@ -86,7 +88,10 @@ async def open_loop(senders: list[Sender], *, seconds: float, rate: float) -> di
 async def main(plan: dict[str, Any]) -> None:
     """Carry out the plan that came on standard input."""
     senders = [
-        Sender(plan["host"], plan["port"], each["path"], each["token"], plan["per_post"], count(each["first"]))
+        Sender(
+            *(plan["host"], plan["port"], each["path"], each["token"], plan["per_post"], count(each["first"])),
+            floods=plan.get("floods", False),
+        )
         for each in plan["senders"]
     ]
     # All at once: the server hangs up on connections that nothing comes by.

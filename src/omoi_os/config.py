@@ -121,6 +121,8 @@ class Settings(BaseModel):
         "ai-agent-dev-light", env="SANDBOX_SNAPSHOT", yaml=("sandbox.snapshot", "daytona.snapshot")
     )
     """The snapshot that Daytona starts sandboxes from."""
+    spool_mb: int = _setting(256, env="OMOI_SPOOL_MB", yaml="sandbox.spool_mb", ge=1, le=100_000)
+    """How much may wait in a sandbox's spool to be sent, in MiB; then its agent waits."""
     warm_sandboxes: int = _setting(0, env="OMOI_WARM_SANDBOXES", yaml="sandbox.warm", ge=0, le=100)
     """How many sandboxes are kept ready for the next tasks; each waits with the agent's SDK loaded."""
     prepared_checkouts: bool = _setting(True, env="OMOI_PREPARED_CHECKOUTS", yaml="sandbox.prepared_checkouts")

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 
 from omoi_os.db.base import make_engine, make_sessions
 from omoi_os.protocol.messages import Deliver, Message, MessageType
-from omoi_os.sandboxes import message_repository, messages, repository
+from omoi_os.sandboxes import message_repository, messages
 from omoi_os.sandboxes.models import SandboxMessage
 from tests.api.conftest import MODEL_KEY, Worker, end_sandbox, working
 
@@ -207,9 +207,9 @@ async def test_only_an_administrator_speaks_for_the_system(
 
 async def test_the_platform_speaks_with_a_sender_of_its_own(app: FastAPI, worker: Worker) -> None:
     async with app.state.sessions.begin() as session:
-        sandbox = await repository.lock(session, worker.id)
         draft = messages.Draft("look at the tests", MessageType.GUARDIAN_NUDGE, Deliver.NEXT_TOOL)
-        await messages.queue(session, app.state.bus, sandbox, draft, sender="guardian", now=datetime.now(UTC))
+        by = messages.Speaker("guardian")
+        await messages.queue(session, app.state.bus, worker.id, draft, by=by, now=datetime.now(UTC))
 
     (item,) = await poll(worker)
     assert (item["message_type"], item["sender"]) == ("guardian_nudge", "guardian")

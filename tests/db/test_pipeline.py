@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from omoi_os.db.base import plain_url
-from omoi_os.db.pipeline import BEGIN, COMMIT, Connection, Pipeline, Statement, joined, numbers
+from omoi_os.db.pipeline import BEGIN, COMMIT, Pipeline, Plain, Statement, joined, numbers
 
 ADD = Statement("t_add", "INSERT INTO noted SELECT unnest($1::int8[])")
 LIST = Statement("t_list", "SELECT n, NULL FROM noted ORDER BY n")
@@ -17,7 +17,7 @@ SPLIT = Statement("t_split", "SELECT unnest(string_to_array($1, chr(31)))")
 
 
 @pytest.fixture
-async def connection(database_url: str) -> AsyncIterator[Connection]:
+async def connection(database_url: str) -> AsyncIterator[Plain]:
     made = await psycopg.AsyncConnection.connect(plain_url(database_url))
     await made.execute("CREATE TABLE noted (n bigint)")
     await made.commit()
@@ -25,7 +25,7 @@ async def connection(database_url: str) -> AsyncIterator[Connection]:
     await made.close()
 
 
-async def test_answers_come_in_the_order_of_what_was_sent(connection: Connection) -> None:
+async def test_answers_come_in_the_order_of_what_was_sent(connection: Plain) -> None:
     for _ in range(2):
         pipeline = Pipeline(connection, set())
         pipeline.send(BEGIN)
@@ -41,7 +41,7 @@ async def test_answers_come_in_the_order_of_what_was_sent(connection: Connection
 
 
 @pytest.mark.parametrize("last", [False, True])
-async def test_a_failure_rolls_back_and_leaves_the_connection_in_order(connection: Connection, last: bool) -> None:
+async def test_a_failure_rolls_back_and_leaves_the_connection_in_order(connection: Plain, last: bool) -> None:
     prepared: set[str] = set()
     pipeline = Pipeline(connection, prepared)
     pipeline.send(BEGIN)
@@ -61,7 +61,7 @@ async def test_a_failure_rolls_back_and_leaves_the_connection_in_order(connectio
     assert await again.answers(last=True) == [[], [], []]
 
 
-async def test_a_lost_connection_is_an_error_and_closed(connection: Connection) -> None:
+async def test_a_lost_connection_is_an_error_and_closed(connection: Plain) -> None:
     pipeline = Pipeline(connection, set())
     pipeline.send(BEGIN)
     pipeline.send(END)
@@ -72,7 +72,7 @@ async def test_a_lost_connection_is_an_error_and_closed(connection: Connection) 
     assert connection.closed
 
 
-async def test_who_stops_waiting_closes_the_connection(connection: Connection) -> None:
+async def test_who_stops_waiting_closes_the_connection(connection: Plain) -> None:
     pipeline = Pipeline(connection, set())
     pipeline.send(Statement("t_sleep", "SELECT pg_sleep(60)"))
     with pytest.raises(TimeoutError):

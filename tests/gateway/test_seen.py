@@ -28,10 +28,11 @@ async def say(sessions: Sessions, bus: PostgresBus, door: Door, *, delivered: bo
     async with sessions.begin() as session:
         sandbox = await repository.lock(session, door.sandbox.id)
         draft = messages.Draft("hello", MessageType.USER_MESSAGE, Deliver.NEXT_TOOL)
-        message = await messages.queue(session, bus, sandbox, draft, sender="user:ada@example.org", now=NOON)
+        by = messages.Speaker("user:ada@example.org")
+        message_id = await messages.queue(session, bus, sandbox.id, draft, by=by, now=NOON)
         if delivered:
-            await messages.mark_delivered(session, bus, sandbox, str(message.id), NOON)
-        return message.id
+            await messages.mark_delivered(session, bus, sandbox, str(message_id), NOON)
+        return message_id
 
 
 def with_marks(*ids: UUID) -> dict[str, Any]:

@@ -16,11 +16,11 @@ from omoi_os.errors import Conflict, TooMany
 from omoi_os.ids import token_hash
 from omoi_os.protocol.events import Event, EventType
 from omoi_os.protocol.messages import Deliver, MessageType
-from omoi_os.sandboxes import message_repository, messages, service
+from omoi_os.sandboxes import mailbox, message_repository, messages, service
 from omoi_os.sandboxes.events import record_events
 from omoi_os.sandboxes.lifecycle import Purpose, SandboxState, StopCause
 from omoi_os.sandboxes.masking import Masker
-from omoi_os.sandboxes.messages import Draft
+from omoi_os.sandboxes.messages import Draft, Speaker
 from omoi_os.sandboxes.models import Sandbox, SandboxMessage
 from omoi_os.sandboxes.service import Origin
 from omoi_os.stream.models import Change, Outbox
@@ -35,14 +35,14 @@ LAST = NOON + timedelta(seconds=2)
 
 async def say(session: AsyncSession, sandbox: Sandbox, content: str = "hello", bus: MemoryBus | None = None) -> UUID:
     draft = Draft(content, MessageType.USER_MESSAGE, Deliver.NEXT_TOOL)
-    message = await messages.queue(session, bus or MemoryBus(), sandbox, draft, sender="user:ada@example.org", now=NOON)
-    return message.id
+    by = Speaker("user:ada@example.org")
+    return await messages.queue(session, bus or MemoryBus(), sandbox.id, draft, by=by, now=NOON)
 
 
 async def waiting(session: AsyncSession, sandbox: Sandbox, after: UUID | None = None) -> list[UUID]:
-    rows = await message_repository.waiting(session, sandbox.id, sandbox.token_hash, after=after, limit=1000)
-    assert not await message_repository.waiting(session, sandbox.id, token_hash("sbx_x"), after=after, limit=1000)
-    return [row.id for row in rows]
+    rows = await mailbox.waiting(session, sandbox.id, sandbox.token_hash, after=after, limit=1000)
+    assert not await mailbox.waiting(session, sandbox.id, token_hash("sbx_x"), after=after, limit=1000)
+    return [UUID(row["message_id"]) for row in rows]
 
 
 async def told(session: AsyncSession) -> list[tuple[str, str, str]]:

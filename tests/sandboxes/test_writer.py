@@ -1,6 +1,7 @@
 """The writer of an API process: one commit for many, in order, bounded, and nobody pays for another's failure."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,15 +15,21 @@ from omoi_os.sandboxes import drafts, repository, writer
 from omoi_os.sandboxes.events import Recorded
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Sandbox
-from omoi_os.sandboxes.posts import Answer
+from omoi_os.sandboxes.posts import Answer, Sender, SenderGone
 from omoi_os.sandboxes.writer import Writer
 from omoi_os.stream.models import Outbox
 from tests.api_process import Reporter, make_reporters
 
 
-def post(made: Writer, reporter: Reporter, *events: dict[str, Any]) -> "asyncio.Task[Answer]":
+def stays() -> bool:
+    return False
+
+
+def post(
+    made: Writer, reporter: Reporter, *events: dict[str, Any], gone: Callable[[], bool] = stays
+) -> "asyncio.Task[Answer]":
     batch = drafts.judge([{"event_type": "agent.message"} | event for event in events], Masker())
-    work = made.submit(reporter.id, token_hash(reporter.token), batch, alone=False, size=100)
+    work = made.submit(reporter.id, token_hash(reporter.token), batch, alone=False, sender=Sender(100, gone))
     return asyncio.create_task(work)
 
 
@@ -128,6 +135,27 @@ async def test_a_sandbox_whose_row_is_held_delays_nobody_else(sessions: Sessions
     await waiting
 
     assert await stored(sessions, held) == ["sandbox.created", "1"]
+
+
+async def test_a_post_whose_sender_hangs_up_while_it_waits_is_not_stored(sessions: Sessions) -> None:
+    held, free = await make_reporters(sessions, 2, at_work=True)
+    made = a_writer(sessions)
+    hung_up: set[int] = set()
+    async with sessions() as session:
+        await repository.lock(session, held.id)
+        # The first is being served apart when the others come, of whom one does not wait for the answer.
+        first = post(made, held, {"seq": 1, "event_data": {"n": 1}})
+        await post(made, free, {"event_data": {"n": 1}})
+        leaving = post(made, held, {"seq": 2, "event_data": {"n": 2}}, gone=lambda: 2 in hung_up)
+        staying = post(made, held, {"seq": 2, "event_data": {"n": "other 2"}}, gone=lambda: 3 in hung_up)
+        await post(made, free, {"event_data": {"n": 2}})
+        hung_up.add(2)
+        await session.commit()
+    answers = await asyncio.gather(first, leaving, staying, return_exceptions=True)
+
+    assert [type(answer) for answer in answers] == [Recorded, SenderGone, Recorded]
+    assert await stored(sessions, held) == ["sandbox.created", "1", "other 2"]
+    assert await stored(sessions, free) == ["sandbox.created", "1", "2"]
 
 
 async def test_too_much_at_once_is_refused_and_the_rest_is_stored(

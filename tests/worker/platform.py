@@ -70,6 +70,8 @@ class Platform:
         self.repeats_messages = False
         #: Answer every batch with this status instead.
         self.batch_status: int | None = None
+        #: With so many seconds in Retry-After.
+        self.retry_after: str | None = None
         #: The largest batch body that is taken.
         self.max_batch_bytes = 1 << 30
         self.refused = 0
@@ -147,7 +149,8 @@ class Platform:
         if self.batch_status or len(body) > self.max_batch_bytes:
             self.refused += 1
             await self._notify()
-            return web.json_response({}, status=self.batch_status or 413)
+            headers = {"Retry-After": self.retry_after} if self.retry_after else {}
+            return web.json_response({}, status=self.batch_status or 413, headers=headers)
         duplicates = 0
         posted = json.loads(body)["events"]
         self.batches.append(len(posted))

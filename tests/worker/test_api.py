@@ -27,10 +27,10 @@ class Desk:
 
     async def say(self, content: str) -> str:
         async with self.sessions.begin() as session:
-            sandbox = await repository.lock(session, self.sandbox_id)
             draft = messages.Draft(content, MessageType.USER_MESSAGE, Deliver.NEXT_TOOL)
-            sent = await messages.queue(session, self.bus, sandbox, draft, sender="system", now=datetime.now(UTC))
-            return str(sent.id)
+            by = messages.Speaker("system")
+            sent = await messages.queue(session, self.bus, self.sandbox_id, draft, by=by, now=datetime.now(UTC))
+            return str(sent)
 
     async def end(self) -> None:
         async with self.sessions.begin() as session:

@@ -161,6 +161,23 @@ async def test_delivery_ends_when_another_attempt_took_over(root: Path, platform
     spool.close()
 
 
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_busy_server_is_left_alone_for_as_long_as_it_asks(
+    spool: Spool, platform: Platform, status: int
+) -> None:
+    clock = asyncio.get_running_loop().time
+    platform.batch_status, platform.retry_after = status, "2"
+    spool.append(Event("agent.message", {"text": "a"}))
+    await platform.wait_for(lambda: platform.refused == 1)
+    begun = clock()
+    platform.batch_status = None
+    await asyncio.wait_for(spool.wait_until_empty(), 30)
+
+    assert (platform.refused, texts(platform)) == (1, ["a"])
+    # Without being asked it would have tried at once.
+    assert clock() - begun >= 2 > 5 * delivery.FIRST_WAIT_SECONDS
+
+
 async def test_heartbeats_go_on_through_an_outage(platform: Platform) -> None:
     beats = 0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from omoi_os.worker.http import HttpError, request
+from omoi_os.worker.http import Answer, HttpError, request
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -114,3 +114,19 @@ async def test_a_file_is_sent_from_disk(root: Path) -> None:
         answer = await request("PUT", url, headers={}, body=root / "file", timeout=20)
 
     assert (answer.status, seen[1]) == (204, content)
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [
+        ("2", 2.0),
+        ("0", 0.0),
+        ("9" * 500, 60.0),
+        ("", 0.0),
+        ("-1", 0.0),
+        ("²", 0.0),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
+    ],
+)
+def test_a_server_is_left_alone_for_a_bounded_time(asked: str, seconds: float) -> None:
+    assert Answer(503, b"", {"retry-after": asked}).retry_after() == seconds

@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import gc
 import signal
 import socket
 from collections.abc import Generator
@@ -18,6 +17,7 @@ from omoi_os.api.app import make_app
 from omoi_os.api.sockets import StreamSocket
 from omoi_os.api.wire import Wire
 from omoi_os.bus.factory import open_bus
+from omoi_os.collector import spare_what_stays
 from omoi_os.config import Settings
 from omoi_os.db import embedded, migrate
 from omoi_os.db.base import Sessions, make_engine, make_sessions
@@ -92,18 +92,12 @@ async def run(settings: Settings) -> None:
                 log_config=None,
                 timeout_graceful_shutdown=DRAIN_SECONDS,
             )
-            _spare_what_stays()
+            spare_what_stays()
             await _Server(config, app.state.waiters, app.state.hub).serve(sockets=[listener])
             await app.state.trail.close()
     finally:
         listener.close()
         await engine.dispose()
-
-
-def _spare_what_stays() -> None:
-    """Keep the garbage collector away from what was loaded: it lives on, and a look at all of it stops everyone."""
-    gc.freeze()
-    gc.set_threshold(10_000, 20, 20)
 
 
 async def _ensure_admin(settings: Settings, sessions: Sessions) -> None:

@@ -1,8 +1,10 @@
 """HTTP on the wire with bounded heads, and an end to waiting for a request that does not come."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
+from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -14,6 +16,20 @@ _TIMED_OUT = (
     b"HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 35\r\n"
     b"Connection: close\r\n\r\nthe request took too long to arrive"
 )
+
+
+#: The extension of a request's scope that tells whether whoever sent it has hung up.
+GONE = "omoi.gone"
+
+
+def gone(scope: Scope) -> Callable[[], bool]:
+    """Asks whether the sender of a request has hung up; where nobody knows, they have not."""
+    asked: Callable[[], bool] = (scope.get("extensions") or {}).get(GONE, _still_there)
+    return asked
+
+
+def _still_there() -> bool:
+    return False
 
 
 class TooManyHeaders(Exception):
@@ -53,6 +69,8 @@ class Wire(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
+        extensions: dict[str, Any] = {GONE: self._is_gone}
+        self.scope["extensions"] = extensions
         self._open = self._in_head = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -70,6 +88,9 @@ class Wire(HttpToolsProtocol):
         """The request is over."""
         self._open, self._head = False, 0
         super().on_message_complete()
+
+    def _is_gone(self) -> bool:
+        return self.transport.is_closing()
 
     def _arm(self, seconds: float) -> None:
         self._disarm()

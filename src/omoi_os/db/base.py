@@ -11,6 +11,8 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase
 
+from omoi_os.db.connection import Connection
+
 NAMING = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -55,7 +57,7 @@ def make_engine(url: str, *, pool_size: int = 10) -> AsyncEngine:
         driver_url(url),
         pool_size=pool_size,
         max_overflow=pool_size,
-        connect_args={"options": "-c timezone=UTC"},
+        connect_args={"options": "-c timezone=UTC", "async_creator_fn": Connection.connect},
     )
     event.listen(engine.sync_engine, "checkout", _refuse_if_hung_up)
     return engine

@@ -2,18 +2,24 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 from psycopg import pq
 from psycopg.errors import error_from_result
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
-Connection = psycopg.AsyncConnection[tuple[Any, ...]]
+from omoi_os.db.connection import Connection
+from omoi_os.errors import NotReady
+
+Plain = psycopg.AsyncConnection[tuple[Any, ...]]
 #: A row of an answer, as text.
 Found = tuple[str | None, ...]
 
+_CLOSED = ""
 _FAILED = (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.PIPELINE_ABORTED)
 
 
@@ -30,6 +36,34 @@ COMMIT = Statement("omoi_commit", "COMMIT")
 ROLLBACK = Statement("omoi_rollback", "ROLLBACK")
 
 
+async def on(connection: AsyncConnection) -> tuple["Pipeline", Connection]:
+    """A pipeline on a connection of an engine of ours, and the driver's own connection."""
+    raw = (await connection.get_raw_connection()).driver_connection
+    assert isinstance(raw, Connection)  # noqa: S101  `make_engine` makes no other
+    return Pipeline(raw, raw.prepared), raw
+
+
+@asynccontextmanager
+async def in_session(session: AsyncSession, *, reading: bool = False) -> AsyncIterator["Pipeline"]:
+    """A pipeline in a session's transaction; with `reading` for one statement that needs no transaction.
+
+    What the session has not written yet is written before. `NotReady` when the database does not answer.
+    """
+    await session.flush()
+    connection = await session.connection()
+    pipeline, raw = await on(connection)
+    if not reading and raw.pgconn.transaction_status == pq.TransactionStatus.IDLE:
+        pipeline.send(BEGIN)
+    try:
+        yield pipeline
+    except BaseException as error:
+        if raw.closed:
+            await connection.invalidate()
+        if isinstance(error, psycopg.OperationalError):
+            raise NotReady("the database does not answer; try again in a moment") from error
+        raise
+
+
 class Pipeline:
     """Sends statements over a connection that nobody else uses meanwhile.
 
@@ -37,10 +71,10 @@ class Pipeline:
     leaves a connection that is either in order, its transaction rolled back, or closed.
     """
 
-    def __init__(self, connection: Connection, prepared: set[str]) -> None:
+    def __init__(self, connection: Plain, prepared: set[str]) -> None:
         self._connection, self._prepared = connection, prepared
         self._encoding = connection.info.encoding
-        #: What will be answered: the name to remember for a preparation, else None.
+        #: What will be answered: the name to remember for a preparation, None for a statement.
         self._sent: deque[str | None] = deque()
 
     def send(self, statement: Statement, *values: str | None) -> None:
@@ -50,8 +84,10 @@ class Pipeline:
         if server.pipeline_status == pq.PipelineStatus.OFF:
             server.enter_pipeline_mode()
         if statement.name not in self._prepared and statement.name not in self._sent:
+            # Closing what is not there is no error, and what the driver had the server forget may be there or not.
+            server.send_close_prepared(name)
             server.send_prepare(name, statement.text.encode(self._encoding))
-            self._sent.append(statement.name)
+            self._sent += (_CLOSED, statement.name)
         given = [None if value is None else value.encode(self._encoding) for value in values]
         server.send_query_prepared(name, given)
         self._sent.append(None)
@@ -88,9 +124,9 @@ class Pipeline:
             result = await self._next()
             if result.status in _FAILED:
                 error = error or error_from_result(result, encoding=self._encoding)
-            elif prepared is not None:
+            elif prepared:
                 self._prepared.add(prepared)
-            else:
+            elif prepared is None:
                 found.append(_rows(result, self._encoding))
         return found, error
 

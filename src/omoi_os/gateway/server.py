@@ -14,6 +14,7 @@ from aiohttp import web
 from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.bus.factory import open_bus
+from omoi_os.collector import spare_what_stays
 from omoi_os.config import Settings
 from omoi_os.db import embedded
 from omoi_os.db.base import make_engine, make_sessions
@@ -101,6 +102,7 @@ async def _serve(settings: Settings) -> None:
         log.info("gateway: doors in %s, %s model", settings.doors_dir, _which_model(settings))
         if settings.callback_url is not None:
             await _listen_for_remote_sandboxes(settings, runner)
+        spare_what_stays()
         await asyncio.Event().wait()
 
 

@@ -188,6 +188,7 @@ def work_environment(settings: Settings, work: Work) -> dict[str, str]:
         max_budget_usd=work.sandbox.budget_usd,
         linger_seconds=task.linger_seconds,
         max_seconds=settings.sandbox_lifetime_seconds * _WORK_SHARE,
+        spool_bytes=settings.spool_mb * 1024 * 1024,
     )
     environment = {
         **_common_environment(settings, work),

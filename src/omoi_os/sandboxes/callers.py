@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from omoi_os.api.auth import SANDBOX_PREFIX, identify_user
 from omoi_os.audit.trail import Trail, foreign
 from omoi_os.db.base import Sessions
-from omoi_os.errors import BadToken, Forbidden, NotFound
+from omoi_os.errors import BadToken, Forbidden
 from omoi_os.ids import token_hash
-from omoi_os.sandboxes import service
+from omoi_os.sandboxes import repository, service
 
 MAX_REMEMBERED = 10_000
 
@@ -34,7 +34,7 @@ class Callers:
         owner = self._known.get(hashed) or await self._look_up(token, hashed)
         if owner != sandbox_id:
             await self._trail.record(foreign(owner, sandbox_id, f"events for {sandbox_id}"))
-            raise NotFound(f"there is no sandbox {sandbox_id[:100]!r}")
+            raise repository.missing(sandbox_id)
         return hashed
 
     def forget(self, hashed: str) -> None:

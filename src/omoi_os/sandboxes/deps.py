@@ -1,6 +1,5 @@
 """Which sandbox a request is about, and whether the caller may: these dependencies are the security checks."""
 
-import re
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -11,26 +10,20 @@ from omoi_os.accounts.models import User
 from omoi_os.api.auth import SANDBOX_PREFIX, BearerToken, identify_user
 from omoi_os.api.deps import AppTrail, CurrentUser, DbSession, Now
 from omoi_os.audit.trail import foreign
-from omoi_os.errors import Forbidden, NotFound
+from omoi_os.errors import Forbidden
 from omoi_os.projects.models import Project
 from omoi_os.projects.repository import visible
-from omoi_os.sandboxes import service
+from omoi_os.sandboxes import repository, service
 from omoi_os.sandboxes.models import Sandbox
-
-_ID = re.compile(r"[a-z0-9-]{1,100}")
 
 
 async def _get_visible(session: AsyncSession, sandbox_id: str, *, user: User) -> Sandbox:
     query = select(Sandbox).join(Project, Project.id == Sandbox.project_id)
     query = query.where(Sandbox.id == sandbox_id, visible(user))
-    found = (await session.execute(query)).scalar_one_or_none() if _ID.fullmatch(sandbox_id) else None
+    found = (await session.execute(query)).scalar_one_or_none() if repository.ID.fullmatch(sandbox_id) else None
     if found is None:
-        raise _missing(sandbox_id)
+        raise repository.missing(sandbox_id)
     return found
-
-
-def _missing(sandbox_id: str) -> NotFound:
-    return NotFound(f"there is no sandbox {sandbox_id[:100]!r}")
 
 
 async def visible_sandbox(sandbox_id: str, user: CurrentUser, session: DbSession) -> Sandbox:
@@ -48,7 +41,7 @@ async def calling_sandbox(
     sandbox = await service.identify(session, token)
     if sandbox.id != sandbox_id:
         await trail.record(foreign(sandbox.id, sandbox_id, f"{request.method} {request.url.path}"))
-        raise _missing(sandbox_id)
+        raise repository.missing(sandbox_id)
     return sandbox
 
 

@@ -1,7 +1,7 @@
 """The two hot routes: the doors that events come in by, and their description for FastAPI."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
+from omoi_os.api import wire
 from omoi_os.api.errors import BodyTooLarge, answer_for, problems
 from omoi_os.api.limits import BATCH_LIMIT, DEFAULT_LIMIT, refusal
 from omoi_os.audit.trail import Trail
@@ -26,7 +27,7 @@ from omoi_os.sandboxes.drafts import Batch
 from omoi_os.sandboxes.events import Recorded
 from omoi_os.sandboxes.gaps import Gaps
 from omoi_os.sandboxes.masking import Masker
-from omoi_os.sandboxes.posts import Answer, Received
+from omoi_os.sandboxes.posts import Answer, Received, Sender, SenderGone
 from omoi_os.sandboxes.quota import UNIT_BYTES, Quota
 from omoi_os.sandboxes.room import Place, Room
 from omoi_os.sandboxes.schemas import BatchReceived, EventBatch, EventIn, EventReceived
@@ -85,8 +86,9 @@ class EventDoors:
             await refused(scope, receive, send)
             return
         try:
-            body = await self._take(headers, _Body(receive, limit), sandbox_id, alone=batch is None)
-        except ClientDisconnect:
+            posted = _Body(receive, limit, wire.gone(scope))
+            body = await self._take(headers, posted, sandbox_id, alone=batch is None)
+        except (ClientDisconnect, SenderGone):
             return
         except (OmoiError, HTTPException, RequestValidationError, SQLAlchemyError, OSError) as error:
             response = await answer_for(scope["app"], error)
@@ -109,7 +111,8 @@ class EventDoors:
             place.take_events(len(batch.drafts))
             if len(batch.drafts) > units:
                 intake.quota.charge(sandbox_id, len(batch.drafts) - units)
-            return _encode(await _store(intake, sandbox_id, hashed, batch, alone=alone, size=len(body)), sandbox_id)
+            sender = Sender(len(body), posted.gone)
+            return _encode(await _store(intake, sandbox_id, hashed, batch, alone=alone, sender=sender), sandbox_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,7 @@ class _Body:
 
     receive: Receive
     limit: int
+    gone: Callable[[], bool]
 
     async def read(self, place: Place) -> bytes:
         """All of it. `BodyTooLarge` as soon as it is, `ClientDisconnect` when the rest does not come."""
@@ -131,7 +135,7 @@ class _Body:
             part = message.get("body", b"")
             place.take_body(len(part))
             body += part
-        if message["type"] == "http.disconnect":
+        if message["type"] == "http.disconnect" or self.gone():
             raise ClientDisconnect
         if len(body) > self.limit:
             raise BodyTooLarge(self.limit)
@@ -151,10 +155,10 @@ async def post_events(sandbox: CallingSandbox, body: EventBatch) -> BatchReceive
     """Store what the worker has spooled. It may forget everything up to `last_seq` and resends the rest."""
 
 
-async def _store(intake: Intake, sandbox_id: str, hashed: str, batch: Batch, *, alone: bool, size: int) -> Answer:
+async def _store(intake: Intake, sandbox_id: str, hashed: str, batch: Batch, *, alone: bool, sender: Sender) -> Answer:
     """The answer once it is true, with what it tells about the sender written down."""
     try:
-        answer = await intake.writer.submit(sandbox_id, hashed, batch, alone=alone, size=size)
+        answer = await intake.writer.submit(sandbox_id, hashed, batch, alone=alone, sender=sender)
     except (BadToken, StaleFence):
         intake.callers.forget(hashed)
         raise

@@ -8,34 +8,10 @@ from uuid import UUID
 from sqlalchemy import and_, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.sandboxes.lifecycle import ALIVE, ENDED, Purpose
+from omoi_os.sandboxes.lifecycle import ENDED, Purpose
 from omoi_os.sandboxes.models import Sandbox, SandboxMessage
 
 _NO_SYNC = {"synchronize_session": False}
-
-
-async def waiting(
-    session: AsyncSession, sandbox_id: str, token_hash: str, *, after: UUID | None, limit: int
-) -> Sequence[SandboxMessage]:
-    """What is not acknowledged, oldest first, beyond a message if one is given.
-
-    One query with the check of who asks: empty for a token that is not this sandbox's, or that is stale.
-    """
-    query = select(SandboxMessage).join(Sandbox, Sandbox.id == SandboxMessage.sandbox_id)
-    query = query.where(Sandbox.id == sandbox_id, Sandbox.token_hash == token_hash, Sandbox.status.in_(ALIVE))
-    query = query.where(SandboxMessage.acked_at.is_(None))
-    if after is not None:
-        query = query.where(SandboxMessage.id > after)
-    return (await session.execute(query.order_by(SandboxMessage.id).limit(limit))).scalars().all()
-
-
-async def standing(session: AsyncSession, sandbox_id: str) -> tuple[int, UUID | None]:
-    """How many messages wait, and the id of the newest of all."""
-    own = SandboxMessage.sandbox_id == sandbox_id
-    count = select(func.count()).where(own, SandboxMessage.acked_at.is_(None)).scalar_subquery()
-    newest = select(SandboxMessage.id).where(own).order_by(SandboxMessage.id.desc()).limit(1).scalar_subquery()
-    row = (await session.execute(select(count, newest))).one()
-    return row[0], row[1]
 
 
 async def history(

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
 
 from omoi_os.api import paging
 from omoi_os.api.auth import BearerToken
@@ -15,7 +16,7 @@ from omoi_os.api.errors import problems
 from omoi_os.api.idempotency import OnlyOnce
 from omoi_os.db.base import Sessions
 from omoi_os.ids import token_hash
-from omoi_os.sandboxes import message_repository, messages
+from omoi_os.sandboxes import mailbox, message_repository, messages
 from omoi_os.sandboxes.deps import CallingSandbox, VisibleSandbox, calling_sandbox
 from omoi_os.sandboxes.message_schemas import (
     AckIn,
@@ -24,10 +25,9 @@ from omoi_os.sandboxes.message_schemas import (
     MessageOut,
     MessagePage,
     MessageQueued,
-    WaitingMessage,
     WaitingMessages,
 )
-from omoi_os.sandboxes.models import SandboxMessage
+from omoi_os.sandboxes.messages import Speaker
 from omoi_os.sandboxes.waiters import Waiters
 
 #: So many of the largest messages, escaped in the worst way, are an answer that the worker still reads.
@@ -43,7 +43,7 @@ router = APIRouter(
 
 @router.post("", status_code=201, summary="Say something to an agent", tags=["sandboxes"], responses=problems(429))
 async def send_message(
-    sandbox: VisibleSandbox,
+    sandbox_id: str,
     user: CurrentUser,
     body: MessageIn,
     once: OnlyOnce,
@@ -59,11 +59,11 @@ async def send_message(
     """
     messages.check_sender(user, body.message_type)
     draft = body.draft(masker.mask_text(body.content))
-    message = await messages.queue(session, bus, sandbox, draft, sender=f"user:{user.email}", now=now)
-    return once.answer(MessageQueued(message_id=message.id, sandbox_id=sandbox.id))
+    message_id = await messages.queue(session, bus, sandbox_id, draft, by=Speaker.person(user), now=now)
+    return once.answer(MessageQueued(message_id=message_id, sandbox_id=sandbox_id))
 
 
-@router.get("", summary="Wait for messages", tags=["workers"])
+@router.get("", summary="Wait for messages", tags=["workers"], response_model=WaitingMessages)
 async def poll_messages(
     sandbox_id: str,
     token: BearerToken,
@@ -71,7 +71,7 @@ async def poll_messages(
     trail: AppTrail,
     wait: Annotated[float, Query(ge=0, le=MAX_WAIT_SECONDS, description="How many seconds to wait for one.")] = 0,
     after: Annotated[UUID | None, Query(description="Only those behind this one, which is held already.")] = None,
-) -> WaitingMessages:
+) -> Response:
     """What is not acknowledged, oldest first; a long poll for the worker inside the sandbox, with its own token.
 
     Answers at once when there is something, empty when `wait` is over, and 409 `stale_fence` as soon as the
@@ -80,12 +80,10 @@ async def poll_messages(
     sessions: Sessions = request.app.state.sessions
     waiters: Waiters = request.app.state.waiters
 
-    async def look() -> Sequence[SandboxMessage]:
+    async def look() -> Sequence[dict[str, str]]:
         """Each time in a session of its own, so that none is held while waiting, and as whom the token is then."""
         async with sessions() as session:
-            rows = await message_repository.waiting(
-                session, sandbox_id, token_hash(token), after=after, limit=MAX_HANDED_OUT
-            )
+            rows = await mailbox.waiting(session, sandbox_id, token_hash(token), after=after, limit=MAX_HANDED_OUT)
             if not rows:
                 # Only now does it matter whether there is nothing or the caller may not know.
                 await calling_sandbox(sandbox_id, token, session, datetime.now(UTC), request, trail)
@@ -94,7 +92,7 @@ async def poll_messages(
     found = await look()
     if not found and wait:
         found = await waiters.until_found(sandbox_id, look, seconds=wait)
-    return WaitingMessages(items=[WaitingMessage.of(row) for row in found])
+    return Response(msgspec.json.encode({"items": found}), media_type="application/json")
 
 
 @router.post("/ack", summary="Acknowledge messages", tags=["workers"])

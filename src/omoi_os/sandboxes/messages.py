@@ -13,9 +13,11 @@ from omoi_os.accounts.models import Role, User
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.errors import Conflict, Forbidden, TooMany
 from omoi_os.ids import uuid7
+from omoi_os.projects.repository import owner_seen_by
 from omoi_os.protocol.messages import Deliver, MessageType
-from omoi_os.sandboxes import message_repository, repository
+from omoi_os.sandboxes import mailbox, message_repository, repository
 from omoi_os.sandboxes.lifecycle import ALIVE, ENDED, Purpose, SandboxState
+from omoi_os.sandboxes.mailbox import Saying, Standing
 from omoi_os.sandboxes.models import Sandbox, SandboxMessage
 from omoi_os.stream.models import Change
 from omoi_os.stream.outbox import publish
@@ -44,6 +46,21 @@ class Draft:
     deliver: Deliver
 
 
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Who says it: a person, another agent, or a part of the platform."""
+
+    #: As everyone is shown it: `user:<email>`, `agent:<sandbox id>` or the part's name.
+    sender: str
+    #: Whose sandboxes alone they may speak to; None for everyone's.
+    owner: UUID | None = None
+
+    @classmethod
+    def person(cls, user: User) -> "Speaker":
+        """Someone with a key or a browser."""
+        return cls(f"user:{user.email}", owner_seen_by(user.id, user.role))
+
+
 def check_sender(user: User, message_type: MessageType) -> None:
     """`Forbidden` for a type that this person may not send: who speaks is never left to the request."""
     if message_type in (MessageType.USER_MESSAGE, MessageType.INTERRUPT):
@@ -54,33 +71,25 @@ def check_sender(user: User, message_type: MessageType) -> None:
     raise Forbidden(f"{message_type} messages come from {who}; send a user_message or an interrupt")
 
 
-async def queue(
-    session: AsyncSession, bus: Bus, sandbox: Sandbox, draft: Draft, *, sender: str, now: datetime
-) -> SandboxMessage:
-    """Say something to a sandbox's agent. It is handed out until it is acknowledged, in the order of being said.
+async def queue(session: AsyncSession, bus: Bus, sandbox_id: str, draft: Draft, *, by: Speaker, now: datetime) -> UUID:
+    """Say something to a sandbox's agent and return the message's id. It is handed out until it is acknowledged, in
+    the order of being said.
 
-    `sender` is who speaks, as the caller knows it: `user:<email>`, `agent:<sandbox id>` or a part of the platform.
-    `Conflict` when nobody is there to hear it, `TooMany` when too much waits already.
+    `NotFound` when there is no such sandbox for who speaks, `Conflict` when nobody is there to hear it, `TooMany` when
+    too much waits already.
     """
-    sandbox = await repository.lock(session, sandbox.id)
-    await _check_listens(session, sandbox)
-    waiting, newest = await message_repository.standing(session, sandbox.id)
-    if waiting >= MAX_WAITING:
-        raise TooMany(f"{waiting} messages wait for sandbox {sandbox.id} already; try again when it has taken some")
-    message = SandboxMessage(
-        id=_id_after(newest),
-        sandbox_id=sandbox.id,
-        message_type=draft.message_type,
-        content=draft.content,
-        deliver=draft.deliver,
-        sender=sender,
-        queued_at=now,
-    )
-    session.add(message)
-    _tell(session, sandbox, message.id, MessageStatus.QUEUED, at=now)
-    await session.flush()
-    await bus.announce(session, Topic.MESSAGES, sandbox.id)
-    return message
+    standing = await mailbox.hold(session, sandbox_id, owner=by.owner)
+    if standing is None:
+        raise repository.missing(sandbox_id)
+    await _check_listens(session, standing)
+    if standing.waiting >= MAX_WAITING:
+        many = f"{standing.waiting} messages wait for sandbox {sandbox_id} already"
+        raise TooMany(f"{many}; try again when it has taken some")
+    message_id = _id_after(standing.newest)
+    told = _told(message_id, MessageStatus.QUEUED, at=now)
+    saying = Saying(message_id, draft.message_type, draft.content, draft.deliver, by.sender, now, told)
+    await mailbox.say(session, bus, standing, saying)
+    return message_id
 
 
 async def acknowledge(session: AsyncSession, sandbox: Sandbox, ids: Collection[UUID], *, now: datetime) -> set[UUID]:
@@ -148,14 +157,14 @@ def as_id(value: object) -> UUID | None:
     return found if str(found) == value else None
 
 
-async def _check_listens(session: AsyncSession, sandbox: Sandbox) -> None:
+async def _check_listens(session: AsyncSession, sandbox: Standing) -> None:
     if sandbox.purpose != Purpose.WORK:
         raise Conflict(f"sandbox {sandbox.id} verifies a result: no agent runs in it that could be told anything")
     if sandbox.status not in ALIVE or sandbox.status == SandboxState.STOPPING:
         await _refuse_ended(session, sandbox)
 
 
-async def _refuse_ended(session: AsyncSession, sandbox: Sandbox) -> NoReturn:
+async def _refuse_ended(session: AsyncSession, sandbox: Standing) -> NoReturn:
     state = "is stopping" if sandbox.status == SandboxState.STOPPING else f"has ended ({sandbox.end_reason})"
     task = await session.get_one(Task, sandbox.task_id)
     retry = f'POST /api/v1/tasks/{task.id}/retry {{"message": …}} tells it to the next attempt once the task has failed'
@@ -174,5 +183,9 @@ def _id_after(newest: UUID | None) -> UUID:
 
 
 def _tell(session: AsyncSession, sandbox: Sandbox, message_id: UUID, status: MessageStatus, *, at: datetime) -> None:
-    data = {"message_id": str(message_id), "status": status, "at": at.isoformat()}
+    data = _told(message_id, status, at=at)
     publish(session, Change.MESSAGE_STATUS, data, project_id=sandbox.project_id, sandbox_id=sandbox.id)
+
+
+def _told(message_id: UUID, status: MessageStatus, *, at: datetime) -> dict[str, str]:
+    return {"message_id": str(message_id), "status": status, "at": at.isoformat()}

@@ -1,7 +1,7 @@
 """Posts of many sandboxes numbered at once: a sandbox's row is kept in memory while its lock is held."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -29,6 +29,22 @@ Answer = Received | Recorded
 Row = tuple[str, int, str, int, int | None, str, str, str, str]
 
 
+def _stays() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who sent a body: how many bytes it has, and whether they have hung up since."""
+
+    size: int
+    gone: Callable[[], bool] = _stays
+
+
+class SenderGone(Exception):
+    """Nobody waits for the answer any more. What is numbered is sent again."""
+
+
 @dataclass(slots=True, eq=False)
 class Post:
     """One body of one sandbox, and who waits for its answer."""
@@ -37,13 +53,20 @@ class Post:
     token_hash: str
     batch: Batch
     alone: bool
-    size: int
+    sender: Sender
     answer: "asyncio.Future[Answer]"
 
     @property
     def drafts(self) -> Sequence[Draft]:
         """Its events."""
         return self.batch.drafts
+
+    def is_dropped(self) -> bool:
+        """Whether its sender has hung up: the time goes to those who still wait."""
+        if self.sender.gone():
+            self.settle(SenderGone())
+            return True
+        return False
 
     def settle(self, outcome: "Answer | BaseException") -> None:
         """Answer whoever still waits."""

@@ -1,5 +1,6 @@
 """Queries on sandboxes and their events."""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
@@ -9,10 +10,18 @@ from sqlalchemy import ColumnElement, func, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.models import Role, User
+from omoi_os.errors import NotFound
 from omoi_os.projects.models import Project
 from omoi_os.sandboxes.lifecycle import ALIVE, Purpose
 from omoi_os.sandboxes.models import Sandbox, SandboxEvent, WarmSandbox
 from omoi_os.tasks.models import Task
+
+ID = re.compile(r"[a-z0-9-]{1,100}")
+
+
+def missing(sandbox_id: str) -> NotFound:
+    """What everyone is told who asks for a sandbox that is not there or not theirs."""
+    return NotFound(f"there is no sandbox {sandbox_id[:100]!r}")
 
 
 async def get(session: AsyncSession, sandbox_id: str) -> Sandbox | None:

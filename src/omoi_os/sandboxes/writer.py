@@ -12,13 +12,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from omoi_os.bus.base import Bus
+from omoi_os.db import pipeline as pipelines
 from omoi_os.db.base import Sessions
-from omoi_os.db.pipeline import Pipeline
 from omoi_os.errors import BadToken, NotReady
 from omoi_os.sandboxes import group, intake, repository
 from omoi_os.sandboxes.drafts import Batch
 from omoi_os.sandboxes.masking import Masker
-from omoi_os.sandboxes.posts import Answer, Post, Received
+from omoi_os.sandboxes.posts import Answer, Post, Received, Sender
 from omoi_os.sandboxes.service import UNKNOWN_TOKEN
 
 log = logging.getLogger(__name__)
@@ -48,12 +48,14 @@ class Writer:
         self._arrived = asyncio.Event()
         self._posts = self._bytes = 0
 
-    async def submit(self, sandbox_id: str, token_hash: str, batch: Batch, *, alone: bool, size: int) -> Answer:
-        """Store a post and return its answer once that is durable. `NotReady` when too much waits already."""
+    async def submit(self, sandbox_id: str, token_hash: str, batch: Batch, *, alone: bool, sender: Sender) -> Answer:
+        """Store a post and return its answer once that is durable. `NotReady` when too much waits already,
+        `SenderGone` when its sender hung up before it was its turn; then nothing of it is stored."""
+        size = sender.size
         if self._posts >= MAX_POSTS or self._bytes + size > MAX_BYTES:
             raise NotReady("too many events wait to be stored; try again in a moment")
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        post = Post(sandbox_id, token_hash, batch, alone, size, answer)
+        post = Post(sandbox_id, token_hash, batch, alone, sender, answer)
         self._posts += 1
         self._bytes += size
         self._queue.append(post)
@@ -112,10 +114,7 @@ class Writer:
         if not posts:
             return
         everyone = [post for some in posts.values() for post in some]
-        pooled = await connection.get_raw_connection()
-        raw = pooled.driver_connection
-        assert isinstance(raw, psycopg.AsyncConnection)  # noqa: S101  the only driver there is
-        pipeline = Pipeline(raw, pooled.info.setdefault(Pipeline, set()))
+        pipeline, raw = await pipelines.on(connection)
         try:
             outcome = await group.store(pipeline, self._bus, posts, now=datetime.now(UTC), masker=self._masker)
         except psycopg.Error as error:
@@ -141,12 +140,14 @@ class Writer:
         events = size = 0
         while self._queue and events < MAX_GROUP_EVENTS and size < MAX_GROUP_BYTES:
             post = self._queue.popleft()
+            if post.is_dropped():
+                continue
             if post.sandbox_id in self._held:
                 self._held[post.sandbox_id].append(post)
                 continue
             posts.setdefault(post.sandbox_id, []).append(post)
             events += len(post.drafts)
-            size += post.size
+            size += post.sender.size
         return posts
 
     def _take_apart(self, posts: dict[str, list[Post]], sandbox_ids: set[str]) -> None:
@@ -158,6 +159,8 @@ class Writer:
         """Take one sandbox's posts by themselves, each in a transaction of its own."""
         async with self._apart:
             for post in posts:
+                if post.is_dropped():
+                    continue
                 try:
                     post.settle(await self._take(post))
                 except Exception as error:  # noqa: BLE001  whoever posted it is told

@@ -26,7 +26,7 @@ PRUNED = "pruned"
 
 #: A transaction that got its number early may write late. Its rows go behind all that it could see, so that what
 #: changed later is told later; readers have not passed that place, as the writer itself was open.
-_ORDER = "greatest(pg_current_xact_id()::text::bigint, (SELECT max(xid) FROM outbox))"
+ORDER = "greatest(pg_current_xact_id()::text::bigint, (SELECT max(xid) FROM outbox))"
 
 
 class Outbox(Base):
@@ -44,7 +44,7 @@ class Outbox(Base):
         BigInteger,
         primary_key=True,
         autoincrement=False,
-        default=text(_ORDER),
+        default=text(ORDER),
         server_default=text("pg_current_xact_id()::text::bigint"),
     )
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)

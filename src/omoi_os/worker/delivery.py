@@ -30,6 +30,14 @@ class _Refused(Exception):
     """The server takes this batch in no case: it is too large or makes no sense to it."""
 
 
+class _Busy(HttpError):
+    """The server takes nothing now, and may have said for how long."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(f"the server is busy: {answer.status}")
+        self.seconds = answer.retry_after()
+
+
 async def deliver(
     spool: Spool, api: Api, *, blobs: Blobs, sent: int | None = None, flush_seconds: float = FLUSH_SECONDS
 ) -> NoReturn:
@@ -51,6 +59,7 @@ async def deliver(
         flushed = time.monotonic()
         batch = spool.batch(max_events=limit, max_bytes=MAX_BATCH_BYTES)
         before = spool.acked
+        asked = 0.0
         try:
             await spool.sync()
             spool.acknowledge(await _send(batch, api, blobs=blobs))
@@ -60,12 +69,15 @@ async def deliver(
                 limit = max(1, len(batch) // 2)
                 continue
             await _send_stub(batch[0], spool=spool, api=api)
+        except _Busy as busy:
+            asked = busy.seconds
         except (HttpError, OSError):
             pass
         if spool.acked > before:
             limit, wait = min(MAX_BATCH_EVENTS, limit * 2), FIRST_WAIT_SECONDS
         else:
-            await asyncio.sleep(wait * random.uniform(0.5, 1.0))  # noqa: S311
+            # Not before it was asked for, and not all workers at the same moment.
+            await asyncio.sleep(asked + wait * random.uniform(0.5, 1.0))  # noqa: S311
             wait = min(LONGEST_WAIT_SECONDS, wait * 2)
 
 
@@ -79,6 +91,8 @@ async def _send(batch: list[Event], api: Api, *, blobs: Blobs) -> int:
 def _last_seq(answer: Answer) -> int:
     if answer.status in (400, 413, 422):
         raise _Refused
+    if answer.status in (429, 503):
+        raise _Busy(answer)
     if answer.status >= 300:
         raise HttpError(f"the batch was answered with {answer.status}")
     last_seq = answer.json().get("last_seq")
@@ -94,7 +108,9 @@ async def _put_blobs(event: Event, api: Api, *, blobs: Blobs) -> None:
         if content is None:
             continue
         answer = await api.put_blob(digest, content)
-        if answer.status >= 500 or answer.status in (404, 408, 429):
+        if answer.status in (429, 503):
+            raise _Busy(answer)
+        if answer.status >= 500 or answer.status in (404, 408):
             raise HttpError(f"the blob was answered with {answer.status}")
         # Any other refusal is final: the event goes without its blob rather than never.
         blobs.forget(digest)

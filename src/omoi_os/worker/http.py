@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
+#: However long a server asks to be left alone.
+MAX_RETRY_AFTER_SECONDS = 60.0
 
 
 class HttpError(Exception):
@@ -46,6 +48,11 @@ class Answer:
         if not isinstance(value, dict):
             raise HttpError(f"the answer with status {self.status} is not a JSON object")
         return value
+
+    def retry_after(self) -> float:
+        """The seconds after which a server that is busy wants to be asked again; 0 when it does not say."""
+        asked = self.headers.get("retry-after", "")
+        return min(float(asked), MAX_RETRY_AFTER_SECONDS) if asked.isascii() and asked.isdigit() else 0.0
 
 
 async def request(

@@ -1,0 +1,24 @@
+"""What a sandbox is told of the settings."""
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.bus.memory import MemoryBus
+from omoi_os.orchestrator.assignments import Work, work_environment
+from omoi_os.projects.models import Project
+from omoi_os.protocol.assignment import DEFAULT_SPOOL_BYTES, Assignment
+from omoi_os.tasks.models import Task
+from omoi_os.tickets.models import Ticket
+from tests.builders import a_work_sandbox
+from tests.conftest import NOON
+from tests.orchestrator.conftest import MakeContext
+
+
+async def test_the_bound_of_the_spool_is_a_setting(session: AsyncSession, make_context: MakeContext) -> None:
+    sandbox, token = await a_work_sandbox(session, MemoryBus(), now=NOON)
+    task = await session.get_one(Task, sandbox.task_id)
+    ticket, project = await session.get_one(Ticket, task.ticket_id), await session.get_one(Project, task.project_id)
+    for parameters, expected in (({}, DEFAULT_SPOOL_BYTES), ({"spool_mb": 3}, 3 * 1024 * 1024)):
+        context = make_context(**parameters)
+        work = Work(task, ticket, project, sandbox, token, context.providers.get("local"))
+        told = work_environment(context.settings, work)["TASK_DATA_BASE64"]
+        assert Assignment.decode(told).spool_bytes == expected
