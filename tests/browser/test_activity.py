@@ -42,6 +42,13 @@ def test_what_happens_appears_by_itself_and_leads_there(page: Page, platform: Pl
     expect(page).to_have_title(re.compile("run seen by everyone · OmoiOS"))
 
 
+def test_a_session_that_ended_elsewhere_leads_to_the_sign_in_page(page: Page) -> None:
+    page.goto("/activity")
+    expect(page.get_by_role("heading", name="Activity")).to_be_visible()
+    assert page.evaluate("fetch('/api/v1/auth/session', { method: 'DELETE' }).then((answer) => answer.ok)")
+    expect(page.get_by_role("heading", name="Sign in to OmoiOS")).to_be_visible()
+
+
 def test_the_health_page_counts_what_was_done(page: Page, platform: Platform) -> None:
     task = a_run(platform, f"A run seen by everyone {uuid4().hex[:4]}", SEEN)
     platform.until(task["id"], "completed")

@@ -120,12 +120,16 @@ def test_an_interrupt_stops_the_turn_at_once_and_a_stop_the_sandbox(page: Page, 
     expect(page.get_by_text("it takes no more messages")).to_be_visible()
 
 
-def test_a_sandbox_is_stopped_when_that_is_confirmed(page: Page, platform: Platform) -> None:
+def test_a_sandbox_is_stopped_when_that_is_confirmed_and_a_wrong_clock_does_not_matter(
+    page: Page, platform: Platform
+) -> None:
+    page.add_init_script("const now = Date.now; Date.now = () => now() + 3_600_000;")
     task = a_run(platform, "Another run interrupted by a person", INTERRUPTED)
     page.goto(f"/sandbox/{sandbox_of(platform, task)}")
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("button", name="Let it work").click()
     expect(badge(page)).to_have_text(re.compile("^Running"))
+    expect(page.get_by_text(re.compile(r"last event (just now|\d+s ago)"))).to_be_visible()
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("button", name="Stop it").click()
 

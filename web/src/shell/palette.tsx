@@ -20,8 +20,6 @@ const GROUP =
 
 /** Go anywhere, do anything, by a few letters. */
 export function Palette({ onClose }: { onClose: () => void }) {
-  const navigate = useNavigate();
-  const queries = useQueryClient();
   const [words, setWords] = useState("");
   const then = (run: () => unknown) => () => {
     onClose();
@@ -50,37 +48,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
             />
             <Command.List className="max-h-[60vh] overflow-y-auto p-1.5">
               <Command.Empty className="px-3 py-6 text-center text-soft">Nothing is called that.</Command.Empty>
-              <Command.Group heading="Do" className={GROUP}>
-                <Item icon={<Plus />} keys="c" onSelect={then(() => show("new-ticket"))}>
-                  New ticket
-                </Item>
-                <Item icon={<Plus />} onSelect={then(() => navigate({ to: "/sandbox/new" }))}>
-                  New sandbox
-                </Item>
-                <Item icon={<SunMoon />} onSelect={then(() => chooseTheme(currentTheme() === "dark" ? "light" : "dark"))}>
-                  Switch between light and dark
-                </Item>
-                <Item icon={<Keyboard />} keys="?" onSelect={then(() => show("keys"))}>
-                  Show the keys
-                </Item>
-                <Item icon={<LogOut />} onSelect={then(() => leave(queries))}>
-                  Sign out
-                </Item>
-              </Command.Group>
-              <Command.Group heading="Go to" className={GROUP}>
-                <Item icon={<SquareKanban />} keys="g b" onSelect={then(() => navigate({ to: "/" }))}>
-                  Board
-                </Item>
-                <Item icon={<Boxes />} keys="g s" onSelect={then(() => navigate({ to: "/sandboxes" }))}>
-                  Sandboxes
-                </Item>
-                <Item icon={<Activity />} keys="g a" onSelect={then(() => navigate({ to: "/activity" }))}>
-                  Activity
-                </Item>
-                <Item icon={<HeartPulse />} keys="g h" onSelect={then(() => navigate({ to: "/health-overview" }))}>
-                  Health
-                </Item>
-              </Command.Group>
+              <Doings then={then} />
+              <Places then={then} />
               <Tickets words={words} then={then} />
               <Sandboxes then={then} />
             </Command.List>
@@ -92,6 +61,50 @@ export function Palette({ onClose }: { onClose: () => void }) {
 }
 
 type Then = (run: () => unknown) => () => void;
+
+function Doings({ then }: { then: Then }) {
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  return (
+    <Command.Group heading="Do" className={GROUP}>
+      <Item icon={<Plus />} keys="c" onSelect={then(() => show("new-ticket"))}>
+        New ticket
+      </Item>
+      <Item icon={<Plus />} onSelect={then(() => navigate({ to: "/sandbox/new" }))}>
+        New sandbox
+      </Item>
+      <Item icon={<SunMoon />} onSelect={then(() => chooseTheme(currentTheme() === "dark" ? "light" : "dark"))}>
+        Switch between light and dark
+      </Item>
+      <Item icon={<Keyboard />} keys="?" onSelect={then(() => show("keys"))}>
+        Show the keys
+      </Item>
+      <Item icon={<LogOut />} onSelect={then(() => leave(queries))}>
+        Sign out
+      </Item>
+    </Command.Group>
+  );
+}
+
+function Places({ then }: { then: Then }) {
+  const navigate = useNavigate();
+  return (
+    <Command.Group heading="Go to" className={GROUP}>
+      <Item icon={<SquareKanban />} keys="g b" onSelect={then(() => navigate({ to: "/" }))}>
+        Board
+      </Item>
+      <Item icon={<Boxes />} keys="g s" onSelect={then(() => navigate({ to: "/sandboxes" }))}>
+        Sandboxes
+      </Item>
+      <Item icon={<Activity />} keys="g a" onSelect={then(() => navigate({ to: "/activity" }))}>
+        Activity
+      </Item>
+      <Item icon={<HeartPulse />} keys="g h" onSelect={then(() => navigate({ to: "/health-overview" }))}>
+        Health
+      </Item>
+    </Command.Group>
+  );
+}
 
 function Tickets({ words, then }: { words: string; then: Then }) {
   const navigate = useNavigate();

@@ -10,12 +10,14 @@ function sendOnEnter(event: KeyboardEvent<HTMLTextAreaElement>) {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
 }
 
-/** The fields of a new ticket. */
-export function TicketFields(props: {
+interface FieldsProps {
   form: TicketForm;
   trouble: FormTrouble;
   onChange: (changes: Partial<TicketForm>) => void;
-}) {
+}
+
+/** The fields of a new ticket. */
+export function TicketFields(props: FieldsProps) {
   const { form, trouble, onChange } = props;
   return (
     <>
@@ -65,51 +67,57 @@ export function TicketFields(props: {
           />
         )}
       </Field>
-      <div className="grid gap-3 sm:grid-cols-3">
-        <Field label="Type">
-          {(ids) => (
-            <Select
-              {...ids}
-              className="w-full"
-              value={form.type}
-              onChange={({ target }) => onChange({ type: TICKET_TYPES.find((each) => each === target.value) })}
-            >
-              {TICKET_TYPES.map((type) => (
-                <option key={type} value={type}>
-                  {TYPE[type]}
-                </option>
-              ))}
-            </Select>
-          )}
-        </Field>
-        <Field label="Priority">
-          {(ids) => (
-            <Select
-              {...ids}
-              className="w-full"
-              value={form.priority}
-              onChange={({ target }) => onChange({ priority: PRIORITIES.find((each) => each === target.value) })}
-            >
-              {PRIORITIES.map((priority) => (
-                <option key={priority} value={priority}>
-                  {PRIORITY[priority].label}
-                </option>
-              ))}
-            </Select>
-          )}
-        </Field>
-        <Field label="Budget in dollars" error={trouble.budget}>
-          {(ids) => (
-            <Input
-              {...ids}
-              inputMode="decimal"
-              placeholder="No limit of its own"
-              value={form.budget}
-              onChange={({ target }) => onChange({ budget: target.value })}
-            />
-          )}
-        </Field>
-      </div>
+      <Choices {...props} />
     </>
+  );
+}
+
+function Choices({ form, trouble, onChange }: FieldsProps) {
+  return (
+    <div className="grid gap-3 sm:grid-cols-3">
+      <Field label="Type">
+        {(ids) => (
+          <Select
+            {...ids}
+            className="w-full"
+            value={form.type}
+            onChange={({ target }) => onChange({ type: TICKET_TYPES.find((each) => each === target.value) })}
+          >
+            {TICKET_TYPES.map((type) => (
+              <option key={type} value={type}>
+                {TYPE[type]}
+              </option>
+            ))}
+          </Select>
+        )}
+      </Field>
+      <Field label="Priority">
+        {(ids) => (
+          <Select
+            {...ids}
+            className="w-full"
+            value={form.priority}
+            onChange={({ target }) => onChange({ priority: PRIORITIES.find((each) => each === target.value) })}
+          >
+            {PRIORITIES.map((priority) => (
+              <option key={priority} value={priority}>
+                {PRIORITY[priority].label}
+              </option>
+            ))}
+          </Select>
+        )}
+      </Field>
+      <Field label="Budget in dollars" error={trouble.budget}>
+        {(ids) => (
+          <Input
+            {...ids}
+            inputMode="decimal"
+            placeholder="No limit of its own"
+            value={form.budget}
+            onChange={({ target }) => onChange({ budget: target.value })}
+          />
+        )}
+      </Field>
+    </div>
   );
 }

@@ -70,27 +70,7 @@ export function useScroll(box: RefObject<HTMLDivElement | null>, list: ScrollLis
     useFlushSync: false,
   });
 
-  const intent = state.intent;
-  const height = virtualizer.getTotalSize();
-  useLayoutEffect(() => {
-    if (count === 0 || box.current === null) return;
-    if (intent === "open") {
-      virtualizer.scrollToEnd();
-      dispatch({ type: "shown", last });
-    } else if (intent === "follow" && !isAtEnd(box.current) && performance.now() - touched.current > TOUCH_MS) {
-      virtualizer.scrollToEnd();
-    }
-  }, [intent, count, last, height, box, virtualizer]);
-
-  // What is below the list grows and shrinks, and the end is to stay in sight.
-  const isThere = count > 0;
-  useEffect(() => {
-    const element = box.current;
-    if (!isThere || element === null || intent !== "follow") return;
-    const observer = new ResizeObserver(() => virtualizer.scrollToEnd());
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [box, virtualizer, intent, isThere]);
+  useFollowing(box, virtualizer, { intent: state.intent, count, last, touched, onShown: () => dispatch({ type: "shown", last }) });
 
   return {
     virtualizer,
@@ -117,6 +97,39 @@ export function useScroll(box: RefObject<HTMLDivElement | null>, list: ScrollLis
     toEvent: (seq) => dispatch({ type: "asked", seq, last }),
     arrived: () => dispatch({ type: "arrived", atEnd: !list.hasGap && box.current !== null && isAtEnd(box.current), last }),
   };
+}
+
+/** Keeps the end in sight while that is meant. */
+function useFollowing(
+  box: RefObject<HTMLDivElement | null>,
+  virtualizer: Virtualizer<HTMLDivElement, Element>,
+  state: { intent: Scroll["intent"]; count: number; last: number; touched: RefObject<number>; onShown: () => void },
+): void {
+  const { intent, count, last, touched, onShown } = state;
+  const shown = useRef(onShown);
+  useLayoutEffect(() => {
+    shown.current = onShown;
+  });
+  const height = virtualizer.getTotalSize();
+  useLayoutEffect(() => {
+    if (count === 0 || box.current === null) return;
+    if (intent === "open") {
+      virtualizer.scrollToEnd();
+      shown.current();
+    } else if (intent === "follow" && !isAtEnd(box.current) && performance.now() - touched.current > TOUCH_MS) {
+      virtualizer.scrollToEnd();
+    }
+  }, [intent, count, last, height, box, virtualizer, touched]);
+
+  // What is below the list grows and shrinks, and the end is to stay in sight.
+  const isThere = count > 0;
+  useEffect(() => {
+    const element = box.current;
+    if (!isThere || element === null || intent !== "follow") return;
+    const observer = new ResizeObserver(() => virtualizer.scrollToEnd());
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [box, virtualizer, intent, isThere]);
 }
 
 function isAtEnd(element: HTMLElement): boolean {

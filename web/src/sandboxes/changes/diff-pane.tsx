@@ -62,21 +62,7 @@ export function DiffPane(props: {
         >
           <WrapText />
         </Button>
-        {text.data === undefined ? null : (
-          <>
-            <CopyButton text={text.data} label="Copy the diff" className="size-7" />
-            <Button
-              variant="quiet"
-              size="icon"
-              className="size-7"
-              aria-label="Download the diff"
-              title="Download the diff"
-              onClick={() => save(text.data, props.fileName)}
-            >
-              <Download />
-            </Button>
-          </>
-        )}
+        {text.data === undefined ? null : <Keep text={text.data} fileName={props.fileName} />}
       </header>
       {props.notice}
       <div className="min-h-0 flex-1 bg-surface">
@@ -89,5 +75,23 @@ export function DiffPane(props: {
         )}
       </div>
     </section>
+  );
+}
+
+function Keep({ text, fileName }: { text: string; fileName: string }) {
+  return (
+    <>
+      <CopyButton text={text} label="Copy the diff" className="size-7" />
+      <Button
+        variant="quiet"
+        size="icon"
+        className="size-7"
+        aria-label="Download the diff"
+        title="Download the diff"
+        onClick={() => save(text, fileName)}
+      >
+        <Download />
+      </Button>
+    </>
   );
 }

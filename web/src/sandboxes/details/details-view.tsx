@@ -23,49 +23,9 @@ export function DetailsView({ sandbox, feed }: ViewProps) {
   return (
     <div className="@container h-full overflow-auto">
       <div className="mx-auto grid max-w-6xl grid-cols-1 gap-3 p-3 @3xl:grid-cols-2">
-        <Facts title="State">
-          <FactList
-            facts={[
-              ["State", <StateLabel key="state" state={sandbox.status} />],
-              ["Why it ended", sandbox.end_reason],
-              ["Begun", moment(sandbox.created_at)],
-              ["Ended", sandbox.ended_at === null ? null : moment(sandbox.ended_at)],
-              ["Lasted", sandbox.ended_at === null ? null : duration(Date.parse(sandbox.ended_at) - Date.parse(sandbox.created_at))],
-              ["Last work", sandbox.last_work_at === null ? "none yet" : moment(sandbox.last_work_at)],
-              ["Last heartbeat", sandbox.last_heartbeat_at === null ? "none yet" : moment(sandbox.last_heartbeat_at)],
-              ["Events removed", sandbox.pruned_at === null ? null : moment(sandbox.pruned_at)],
-            ]}
-          />
-        </Facts>
-        <Facts title="Cost and resources">
-          <FactList
-            facts={[
-              ["Cost", usd(sandbox.cost_usd)],
-              ["Tokens", count(sandbox.tokens)],
-              ["Turns", facts.turns],
-              ["Memory", sandbox.memory_bytes === null ? null : bytes(sandbox.memory_bytes)],
-              ["CPU time", sandbox.cpu_seconds === null ? null : duration(sandbox.cpu_seconds * 1000)],
-              ["Disk", sandbox.disk_bytes === null ? null : bytes(sandbox.disk_bytes)],
-              ["Processes", sandbox.pids],
-            ]}
-          />
-          {sandbox.memory_bytes === null && sandbox.disk_bytes === null ? (
-            <p className="mt-2 text-xs text-faint">The provider has not measured it yet.</p>
-          ) : null}
-        </Facts>
-        <Facts title="Where it runs">
-          <FactList
-            facts={[
-              ["Sandbox", <Code key="id">{sandbox.id}</Code>],
-              ["Provider", sandbox.provider],
-              ["Reference", sandbox.provider_ref === null ? null : <Code key="ref">{sandbox.provider_ref}</Code>],
-              ["Purpose", sandbox.purpose === "verify" ? "to verify a result" : "to work on the task"],
-              ["Attempt", sandbox.attempt],
-              ["Fence", sandbox.fence],
-              ["Workspace", facts.workspace === null ? null : <Code key="cwd">{writeOut(facts.workspace)}</Code>],
-            ]}
-          />
-        </Facts>
+        <State sandbox={sandbox} />
+        <Resources sandbox={sandbox} turns={facts.turns} />
+        <Place sandbox={sandbox} workspace={facts.workspace} />
         <Assignment sandbox={sandbox} finder={facts} />
         <Attempts sandbox={sandbox} />
         <Facts
@@ -87,6 +47,64 @@ export function DetailsView({ sandbox, feed }: ViewProps) {
         </div>
       </div>
     </div>
+  );
+}
+
+function State({ sandbox }: { sandbox: Sandbox }) {
+  return (
+    <Facts title="State">
+      <FactList
+        facts={[
+          ["State", <StateLabel key="state" state={sandbox.status} />],
+          ["Why it ended", sandbox.end_reason],
+          ["Begun", moment(sandbox.created_at)],
+          ["Ended", sandbox.ended_at === null ? null : moment(sandbox.ended_at)],
+          ["Lasted", sandbox.ended_at === null ? null : duration(Date.parse(sandbox.ended_at) - Date.parse(sandbox.created_at))],
+          ["Last work", sandbox.last_work_at === null ? "none yet" : moment(sandbox.last_work_at)],
+          ["Last heartbeat", sandbox.last_heartbeat_at === null ? "none yet" : moment(sandbox.last_heartbeat_at)],
+          ["Events removed", sandbox.pruned_at === null ? null : moment(sandbox.pruned_at)],
+        ]}
+      />
+    </Facts>
+  );
+}
+
+function Resources({ sandbox, turns }: { sandbox: Sandbox; turns: number | null }) {
+  return (
+    <Facts title="Cost and resources">
+      <FactList
+        facts={[
+          ["Cost", usd(sandbox.cost_usd)],
+          ["Tokens", count(sandbox.tokens)],
+          ["Turns", turns],
+          ["Memory", sandbox.memory_bytes === null ? null : bytes(sandbox.memory_bytes)],
+          ["CPU time", sandbox.cpu_seconds === null ? null : duration(sandbox.cpu_seconds * 1000)],
+          ["Disk", sandbox.disk_bytes === null ? null : bytes(sandbox.disk_bytes)],
+          ["Processes", sandbox.pids],
+        ]}
+      />
+      {sandbox.memory_bytes === null && sandbox.disk_bytes === null ? (
+        <p className="mt-2 text-xs text-faint">The provider has not measured it yet.</p>
+      ) : null}
+    </Facts>
+  );
+}
+
+function Place({ sandbox, workspace }: { sandbox: Sandbox; workspace: string | null }) {
+  return (
+    <Facts title="Where it runs">
+      <FactList
+        facts={[
+          ["Sandbox", <Code key="id">{sandbox.id}</Code>],
+          ["Provider", sandbox.provider],
+          ["Reference", sandbox.provider_ref === null ? null : <Code key="ref">{sandbox.provider_ref}</Code>],
+          ["Purpose", sandbox.purpose === "verify" ? "to verify a result" : "to work on the task"],
+          ["Attempt", sandbox.attempt],
+          ["Fence", sandbox.fence],
+          ["Workspace", workspace === null ? null : <Code key="cwd">{writeOut(workspace)}</Code>],
+        ]}
+      />
+    </Facts>
   );
 }
 

@@ -69,17 +69,7 @@ export function ReplayBar({ feed, upTo, onChange, isLive }: ReplayProps) {
   const now = timeline.steps[index]?.real ?? 0;
   return (
     <section aria-label="Replay" className="flex flex-wrap items-center gap-x-2 gap-y-1 border-t bg-surface px-2 py-1">
-      <div className="flex items-center">
-        <Button variant="quiet" size="icon" aria-label="One event back" title="One event back (,)" onClick={() => step(-1)} disabled={index === 0}>
-          <StepBack />
-        </Button>
-        <Button variant="quiet" size="icon" aria-label={isPlaying ? "Pause" : "Play"} title={isPlaying ? "Pause (p)" : "Play (p)"} onClick={toggle}>
-          {isPlaying ? <Pause /> : <Play />}
-        </Button>
-        <Button variant="quiet" size="icon" aria-label="One event on" title="One event on (.)" onClick={() => step(1)} disabled={index === last}>
-          <StepForward />
-        </Button>
-      </div>
+      <Steps index={index} last={last} isPlaying={isPlaying} onStep={step} onToggle={toggle} />
       <div className="flex min-w-24 flex-1">
         <Track
           timeline={timeline}
@@ -95,7 +85,39 @@ export function ReplayBar({ feed, upTo, onChange, isLive }: ReplayProps) {
         {duration(now)} / {duration(timeline.length("real"))}
       </span>
       <Legend timeline={timeline} />
-      <Select aria-label="Speed" className={cn("h-7 py-0 text-xs", upTo === null && "max-sm:hidden")} value={speed} onChange={(event) => setSpeed(Number(event.target.value))}>
+      <Pace speed={speed} onSpeed={setSpeed} axis={axis} onAxis={setAxis} pauses={timeline.breaks.length} isHidden={upTo === null} />
+      {upTo === null ? null : (
+        <Button size="small" onClick={leave}>
+          <Radio /> {isLive ? "Back to live" : "Back to the end"}
+        </Button>
+      )}
+    </section>
+  );
+}
+
+function Steps(props: { index: number; last: number; isPlaying: boolean; onStep: (by: number) => void; onToggle: () => void }) {
+  const { index, last, isPlaying, onStep } = props;
+  const word = isPlaying ? "Pause" : "Play";
+  return (
+    <div className="flex items-center">
+      <Button variant="quiet" size="icon" aria-label="One event back" title="One event back (,)" onClick={() => onStep(-1)} disabled={index === 0}>
+        <StepBack />
+      </Button>
+      <Button variant="quiet" size="icon" aria-label={word} title={`${word} (p)`} onClick={props.onToggle}>
+        {isPlaying ? <Pause /> : <Play />}
+      </Button>
+      <Button variant="quiet" size="icon" aria-label="One event on" title="One event on (.)" onClick={() => onStep(1)} disabled={index === last}>
+        <StepForward />
+      </Button>
+    </div>
+  );
+}
+
+function Pace(props: { speed: number; onSpeed: (speed: number) => void; axis: Axis; onAxis: (axis: Axis) => void; pauses: number; isHidden: boolean }) {
+  const isShort = props.axis === "short";
+  return (
+    <span className={cn("flex items-center gap-x-2", props.isHidden && "max-sm:hidden")}>
+      <Select aria-label="Speed" className="h-7 py-0 text-xs" value={props.speed} onChange={({ target }) => props.onSpeed(Number(target.value))}>
         {SPEEDS.map((each) => (
           <option key={each} value={each}>
             {each}×
@@ -105,19 +127,14 @@ export function ReplayBar({ feed, upTo, onChange, isLive }: ReplayProps) {
       <Button
         variant="quiet"
         size="small"
-        aria-pressed={axis === "short"}
-        className={cn(axis === "short" && "bg-sunken text-text", upTo === null && "max-sm:hidden")}
-        title={`${timeline.breaks.length} pauses`}
-        onClick={() => setAxis(axis === "short" ? "real" : "short")}
+        aria-pressed={isShort}
+        className={cn(isShort && "bg-sunken text-text")}
+        title={`${props.pauses} pauses`}
+        onClick={() => props.onAxis(isShort ? "real" : "short")}
       >
         Skip idle
       </Button>
-      {upTo === null ? null : (
-        <Button size="small" onClick={leave}>
-          <Radio /> {isLive ? "Back to live" : "Back to the end"}
-        </Button>
-      )}
-    </section>
+    </span>
   );
 }
 

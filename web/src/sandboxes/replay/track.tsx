@@ -57,29 +57,39 @@ export function Track(props: {
     >
       <div ref={bar} className="relative h-1.5 w-full rounded-full bg-line-strong/60">
         <div className="absolute inset-y-0 left-0 rounded-full bg-accent/50" style={{ width: share }} />
-        {axis === "short"
-          ? timeline.breaks.slice(-COLUMNS).map((pause, place) => (
-              <span
-                key={place}
-                title={`nothing for ${duration(pause.lasted)}`}
-                className="absolute -top-1 h-3.5 w-1 border-x border-faint bg-surface"
-                style={{ left: `${(pause.short / length) * 100}%` }}
-              />
-            ))
-          : null}
-        {columns(timeline, axis, COLUMNS).map(({ column, kind }) => (
-          <span
-            key={column}
-            className={cn("absolute -top-2 h-1.5 w-[3px] -translate-x-1/2 rounded-full", COLOURS[kind])}
-            style={{ left: `${(column / COLUMNS) * 100}%` }}
-          />
-        ))}
+        <Marks timeline={timeline} axis={axis} />
         <span
           className="absolute top-1/2 size-3.5 -translate-1/2 rounded-full border-2 border-surface bg-accent shadow-sm"
           style={{ left: share }}
         />
       </div>
     </div>
+  );
+}
+
+/** Pauses that were cut short, and what happened. */
+function Marks({ timeline, axis }: { timeline: Timeline; axis: Axis }) {
+  const length = timeline.length(axis) || 1;
+  return (
+    <>
+      {axis === "short"
+        ? timeline.breaks.slice(-COLUMNS).map((pause, place) => (
+            <span
+              key={place}
+              title={`nothing for ${duration(pause.lasted)}`}
+              className="absolute -top-1 h-3.5 w-1 border-x border-faint bg-surface"
+              style={{ left: `${(pause.short / length) * 100}%` }}
+            />
+          ))
+        : null}
+      {columns(timeline, axis, COLUMNS).map(({ column, kind }) => (
+        <span
+          key={column}
+          className={cn("absolute -top-2 h-1.5 w-[3px] -translate-x-1/2 rounded-full", COLOURS[kind])}
+          style={{ left: `${(column / COLUMNS) * 100}%` }}
+        />
+      ))}
+    </>
   );
 }
 

@@ -1,14 +1,14 @@
 import { getRouteApi } from "@tanstack/react-router";
-import { useCallback, useDeferredValue, useRef, useState } from "react";
+import { type RefObject, useCallback, useDeferredValue, useRef, useState } from "react";
 import type { SandboxSearch } from "@/search";
 import { useKeys } from "@/shell/keys";
 import { Empty, Loading } from "@/ui/state";
-import { useScroll } from "@/ui/use-scroll";
+import { type Scrolling, useScroll } from "@/ui/use-scroll";
 import type { ViewProps } from "../view";
 import { estimate } from "./estimate";
 import { ItemList } from "./item-list";
 import { ALL_KINDS, countKinds, KIND, readKinds, writeKinds } from "./kinds";
-import { firstOfItem } from "./shown";
+import { firstOfItem, type Shown } from "./shown";
 import { TimelineContext } from "./state";
 import { Toolbar } from "./toolbar";
 import { useArrival } from "./use-arrival";
@@ -46,27 +46,7 @@ export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
   const parts = useOpenParts(sandbox.id, upTo, { highlight: search.ev ?? null, current });
   useArrival({ box, feed, timeline, shown, scrolling, parts, ev: search.ev, onHidden: () => change({ kinds: undefined, q: undefined }) });
 
-  const goTo = (index: number) => {
-    const item = shown.items[index];
-    if (item === undefined) return;
-    setCurrent(firstOfItem(item));
-    scrolling.virtualizer.scrollToIndex(index, { align: "auto" });
-    requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus({ preventScroll: true }));
-  };
-  const goToError = (direction: 1 | -1) => {
-    let index = (currentIndex ?? (direction === 1 ? -1 : count)) + direction;
-    while (index >= 0 && index < count && !isBad(shown.items[index]?.rows[0]?.mask)) index += direction;
-    goTo(index);
-  };
-  const move = (step: 1 | -1) => goTo(Math.min(count - 1, Math.max(0, (currentIndex ?? (step === 1 ? -1 : count)) + step)));
-  useKeys("Timeline", [
-    { keys: "j", says: "Next row; Enter opens it", run: () => move(1) },
-    { keys: "k", says: "Previous row", run: () => move(-1) },
-    { keys: "e", says: "Next error", run: () => goToError(1) },
-    { keys: "E", says: "Previous error", run: () => goToError(-1) },
-    { keys: "G", says: "Jump to latest", run: scrolling.toLatest },
-    { keys: "/", says: "Search the timeline", run: () => document.getElementById("timeline-search")?.focus() },
-  ]);
+  const goToError = useMoves({ box, shown, scrolling, count, current: currentIndex, onCurrent: setCurrent });
   const counts = countKinds(feed.isWhole ? timeline.counts : sandbox.event_counts);
   counts.error = Math.max(timeline.failures, feed.isWhole ? 0 : counts.error);
   const isFiltered = mask !== ALL_KINDS || query !== "";
@@ -91,6 +71,40 @@ export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
       </TimelineContext>
     </section>
   );
+}
+
+/** The keys that go from row to row and from error to error; the way to the next error comes back. */
+function useMoves(list: {
+  box: RefObject<HTMLDivElement | null>;
+  shown: Shown;
+  scrolling: Scrolling;
+  count: number;
+  current: number | null;
+  onCurrent: (seq: number) => void;
+}): (direction: 1 | -1) => void {
+  const { box, shown, scrolling, count, current, onCurrent } = list;
+  const goTo = (index: number) => {
+    const item = shown.items[index];
+    if (item === undefined) return;
+    onCurrent(firstOfItem(item));
+    scrolling.virtualizer.scrollToIndex(index, { align: "auto" });
+    requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus({ preventScroll: true }));
+  };
+  const goToError = (direction: 1 | -1) => {
+    let index = (current ?? (direction === 1 ? -1 : count)) + direction;
+    while (index >= 0 && index < count && !isBad(shown.items[index]?.rows[0]?.mask)) index += direction;
+    goTo(index);
+  };
+  const move = (step: 1 | -1) => goTo(Math.min(count - 1, Math.max(0, (current ?? (step === 1 ? -1 : count)) + step)));
+  useKeys("Timeline", [
+    { keys: "j", says: "Next row; Enter opens it", run: () => move(1) },
+    { keys: "k", says: "Previous row", run: () => move(-1) },
+    { keys: "e", says: "Next error", run: () => goToError(1) },
+    { keys: "E", says: "Previous error", run: () => goToError(-1) },
+    { keys: "G", says: "Jump to latest", run: scrolling.toLatest },
+    { keys: "/", says: "Search the timeline", run: () => document.getElementById("timeline-search")?.focus() },
+  ]);
+  return goToError;
 }
 
 function isBad(mask: number | undefined): boolean {

@@ -31,12 +31,6 @@ export function Card(props: {
   const first = row.events[0];
   if (first === undefined) return null;
   const isMarked = highlight !== null && row.events.some((event) => event.seq === highlight);
-  const line = (
-    <>
-      {props.mark}
-      <span className="min-w-0 flex-1">{props.head}</span>
-    </>
-  );
   return (
     <div
       data-seq={first.seq}
@@ -51,20 +45,10 @@ export function Card(props: {
       )}
     >
       <div className="flex min-w-0 items-start gap-2">
-        {detail === undefined ? (
-          <div className="flex min-w-0 flex-1 items-start gap-2">{line}</div>
-        ) : (
-          <button
-            type="button"
-            data-toggle
-            aria-expanded={isOpen}
-            onClick={() => setOpen(!isOpen)}
-            className="flex min-w-0 flex-1 items-start gap-2 rounded text-left"
-          >
-            {line}
-            <ChevronRight aria-hidden className={cn("mt-1 size-3.5 shrink-0 text-faint transition-transform", isOpen && "rotate-90")} />
-          </button>
-        )}
+        <Line isOpen={isOpen} onToggle={detail === undefined ? null : () => setOpen(!isOpen)}>
+          {props.mark}
+          <span className="min-w-0 flex-1">{props.head}</span>
+        </Line>
         {isNear || isRaw || current === first.seq ? <Actions seq={first.seq} isRaw={isRaw} onRaw={() => setRaw(!isRaw)} /> : null}
         <span className="flex shrink-0 items-center gap-2 text-2xs leading-5.5 text-faint tabular-nums">
           {props.aside}
@@ -75,5 +59,22 @@ export function Card(props: {
       {isOpen && detail !== undefined ? <div className="mt-1.5 mb-1 ml-4 min-w-0 space-y-2">{detail}</div> : null}
       {isRaw ? <RawEvents events={upTo === null ? row.events : row.events.filter((event) => event.seq <= upTo)} /> : null}
     </div>
+  );
+}
+
+/** What stands first; where there is more to see, pressing it shows that. */
+function Line({ isOpen, onToggle, children }: { isOpen: boolean; onToggle: (() => void) | null; children: ReactNode }) {
+  if (onToggle === null) return <div className="flex min-w-0 flex-1 items-start gap-2">{children}</div>;
+  return (
+    <button
+      type="button"
+      data-toggle
+      aria-expanded={isOpen}
+      onClick={onToggle}
+      className="flex min-w-0 flex-1 items-start gap-2 rounded text-left"
+    >
+      {children}
+      <ChevronRight aria-hidden className={cn("mt-1 size-3.5 shrink-0 text-faint transition-transform", isOpen && "rotate-90")} />
+    </button>
   );
 }
