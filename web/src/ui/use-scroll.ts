@@ -119,6 +119,8 @@ function useFollowing(
     } else if (intent === "follow" && !isAtEnd(box.current) && performance.now() - touched.current > TOUCH_MS) {
       virtualizer.scrollToEnd();
     }
+    // Whatever makes the list longer or higher takes the end out of sight.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [intent, count, last, height, box, virtualizer, touched]);
 
   // What is below the list grows and shrinks, and the end is to stay in sight.
