@@ -85,9 +85,17 @@ class ApiProcess:
     @property
     def rss_kib(self) -> int:
         """The memory that it has now."""
+        return self._memory("VmRSS:")
+
+    @property
+    def peak_rss_kib(self) -> int:
+        """The most that it had at any time."""
+        return self._memory("VmHWM:")
+
+    def _memory(self, name: str) -> int:
         assert self.process is not None
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
+        return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from omoi_os.db.base import Sessions, plain_url
 from tests.api_process import ApiProcess, Reporter, batch_body, make_reporters
 
 SANDBOXES, POSTS, EVENTS = 20, 40, 50
+LARGE_POSTS, LARGE_EVENTS = 300, 30
 LOCK = "LOCK TABLE sandbox_events"
 
 
@@ -71,6 +72,52 @@ async def test_a_locked_table_costs_a_503_and_no_memory_and_nothing_is_lost(
     assert {int(seconds) >= 1 for seconds in crowd.refusals} == {True}
     assert peak <= 1.5 * before
     assert _stored(database_url) == [(POSTS + 2) * EVENTS] * SANDBOXES
+
+
+async def test_large_bodies_at_once_take_no_more_memory_than_small_ones(
+    short_tmp: Path, database_url: str, sessions: Sessions
+) -> None:
+    reporters = await make_reporters(sessions, LARGE_POSTS, at_work=True)
+    api = ApiProcess(short_tmp, database_url)
+    await api.start()
+    names = [{"event_type": "agent.message", "event_data": {"t": "x" * 30_000}}] * LARGE_EVENTS
+    body = batch_body(names)
+    statuses: list[int] = []
+    refused = asyncio.Event()
+
+    async def send(http: aiohttp.ClientSession, reporter: Reporter) -> None:
+        while True:
+            url = api.url + reporter.path("/events/batch")
+            async with http.post(url, data=body, headers=reporter.headers) as answer:
+                statuses.append(answer.status)
+                if answer.status == 200:
+                    return
+                assert answer.status == 503, await answer.text()
+            if len(statuses) >= LARGE_POSTS:
+                refused.set()
+            await asyncio.sleep(1)
+
+    try:
+        connector = aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(240)) as http:
+            await asyncio.gather(*(send(http, each) for each in reporters[:4]))
+            before = api.rss_kib
+            statuses.clear()
+            async with await psycopg.AsyncConnection.connect(plain_url(database_url)) as connection:
+                await connection.execute(LOCK)
+                sending = asyncio.create_task(asyncio.wait({asyncio.ensure_future(send(http, r)) for r in reporters}))
+                await asyncio.wait_for(refused.wait(), 120)
+                assert 200 not in statuses
+                await connection.rollback()
+            done, _ = await sending
+            assert [task.exception() for task in done] == [None] * LARGE_POSTS
+            peak = api.peak_rss_kib
+    finally:
+        api.kill()
+
+    assert len(body) > 890_000
+    assert peak <= 1.5 * before
+    assert sorted(_stored(database_url)) == [LARGE_EVENTS] * (LARGE_POSTS - 4) + [2 * LARGE_EVENTS] * 4
 
 
 def _stored(database_url: str) -> list[int]:

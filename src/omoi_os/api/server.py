@@ -27,6 +27,8 @@ from omoi_os.stream.hub import Hub
 
 DRAIN_SECONDS = 10
 BACKLOG = 2048
+#: What the system holds of a connection's bytes; it takes twice as much for itself.
+RECEIVE_BYTES = 32 * 1024
 #: The longest line that a client may send on the stream.
 WS_MAX_BYTES = 16 * 1024
 STOPPING = (signal.SIGTERM, signal.SIGINT)
@@ -112,6 +114,8 @@ def _listen(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # What has come is read before anyone can refuse it, from all connections at once.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
         listener.bind((host, port))
         listener.listen(BACKLOG)
     except OSError as error:

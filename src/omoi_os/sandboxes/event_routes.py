@@ -112,6 +112,8 @@ class EventDoors:
             if len(batch.drafts) > units:
                 intake.quota.charge(sandbox_id, len(batch.drafts) - units)
             sender = Sender(len(body), posted.gone)
+            # What it says is held from here on, and that is enough.
+            del body
             return _encode(await _store(intake, sandbox_id, hashed, batch, alone=alone, sender=sender), sandbox_id)
 
 

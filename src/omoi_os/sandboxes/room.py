@@ -7,11 +7,12 @@ from typing import Self
 from omoi_os.errors import NotReady, TooMany
 
 #: For all posts together: well below half of what an API process has anyway.
-MAX_BYTES = 40 * 1024 * 1024
+MAX_BYTES = 32 * 1024 * 1024
 #: For those of one sandbox; the largest batch fits.
-MAX_BYTES_EACH = MAX_BYTES // 4
-#: Measured: a request that waits, an event in it, and a byte of its body, which is held as it came and as what it says.
-REQUEST_BYTES, EVENT_BYTES, BYTE_BYTES = 18_000, 1_500, 2
+MAX_BYTES_EACH = MAX_BYTES * 3 // 8
+#: Measured: a request that waits, an event in it, and a byte of its body, which is held as it came, then as what it
+#: says and as the text that is stored.
+REQUEST_BYTES, EVENT_BYTES, BYTE_BYTES = 18_000, 1_500, 3
 
 
 class Room:

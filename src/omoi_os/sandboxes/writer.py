@@ -28,7 +28,7 @@ MAX_POSTS = 4_000
 MAX_BYTES = 64 * 1024 * 1024
 #: What goes into one commit at the most.
 MAX_GROUP_EVENTS = 2_000
-MAX_GROUP_BYTES = 8 * 1024 * 1024
+MAX_GROUP_BYTES = 2 * 1024 * 1024
 #: How long a connection is kept for posts that do not come.
 IDLE_SECONDS = 0.5
 #: How many sandboxes whose posts change a state are served at a time.
