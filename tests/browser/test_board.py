@@ -157,7 +157,7 @@ def test_the_palette_finds_a_ticket_by_a_few_letters(page: Page, platform: Platf
     expect(page.get_by_role("navigation", name="Main")).to_be_visible()
 
     page.keyboard.press("Control+k")
-    page.get_by_role("combobox").fill(word)
+    page.get_by_role("dialog").get_by_role("combobox").fill(word)
     page.get_by_role("option", name=f"Something about {word}").click()
 
     expect(page.get_by_role("heading", name=f"Something about {word}")).to_be_visible()
