@@ -30,7 +30,6 @@ KEPT = {
     ("changes", "dark", "1280"),
     ("replay", "light", "1280"),
     ("health", "light", "1280"),
-    ("board", "light", "390"),
     ("sandbox", "dark", "390"),
 }
 
@@ -146,7 +145,9 @@ def _changes(page: Page, scene: Scene) -> None:
 
 
 def _replay(page: Page, scene: Scene) -> None:
-    page.goto(f"/sandbox/{scene.done}?view=terminal&t=24")
+    # Where two panes fit, the commands stand beside.
+    beside = "view=terminal&" if page.evaluate("innerWidth") > SIZES["390"]["width"] else ""
+    page.goto(f"/sandbox/{scene.done}?{beside}t=24")
     page.get_by_role("button", name="Back to the end").wait_for()
 
 
