@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test providers storm flood check types bench image
+.PHONY: help setup demo run test providers storm flood check types bench screenshots image
 
 BIN := .venv/bin
 # Docker's tests are apart: the first time they install an engine and make an image, which takes minutes and the network.
@@ -45,6 +45,9 @@ types: setup ## Generate the page's types from what the API describes
 
 bench: setup ## Print the figures of speed beside their limits
 	@$(BIN)/python -m benchmarks
+
+screenshots: setup ## Take the pictures of docs/images from the real page, on data of their own
+	$(BIN)/python tools/screenshots.py
 
 image: ## Build the image that sandboxes of the docker and daytona providers start from
 	docker build --tag omoi-sandbox .

@@ -134,7 +134,6 @@ async def _flood(bench: Bench) -> tuple[float, float]:
     page, empty = await context.new_page(), await other.new_page()
     await page.goto(f"/sandbox/{bench.busy.id}")
     await page.get_by_role("feed").get_by_role("article").first.wait_for()
-    await page.wait_for_load_state("networkidle")
     await empty.goto("about:blank")
     for each in (page, empty):
         await each.evaluate(_WATCH)

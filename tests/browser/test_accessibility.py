@@ -181,7 +181,7 @@ def _lists(page: Page, things: Things) -> Iterator[str]:
     for path in ("/sandboxes", "/sandbox/new", f"/sandboxes/compare?a={things.sandbox_id}&b={things.busy_id}"):
         page.goto(path)
         expect(heading(page)).to_be_visible()
-        page.wait_for_load_state("networkidle")
+        expect(page.get_by_role("status").filter(has_text="Loading")).to_have_count(0)
         yield path
     page.goto("/activity")
     expect(page.get_by_text("echo busy").first).to_be_visible()
@@ -234,3 +234,59 @@ def test_axe_finds_nothing_where_a_stranger_comes(
     page.goto("/")
     expect(heading(page)).to_be_visible()
     assert violations(page) == []
+
+
+def tab_to(page: Page, place: Locator) -> None:
+    """Press Tab until the focus is there."""
+    expect(place).to_be_visible()
+    for _ in range(120):
+        if place.evaluate("(element) => element === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not lead to {place}")
+
+
+def test_a_keyboard_alone_does_everything(page: Page, platform: Platform) -> None:
+    word = f"keys{uuid4().hex[:8]}"
+    steps = [
+        LIVELY[0],
+        {"tool": "Bash", "input": {"command": "echo on"}, "delay_s": 0.5, "repeat": 1000},
+        {"text": "x"},
+    ]
+    platform.script(word, json.dumps({"match": f"^{word}", "steps": steps}))
+    waiting = platform.ticket(f"Nobody knows {word}")
+    page.goto(f"/?q={word}")
+    expect(page.get_by_role("link", name=f"Nobody knows {word}", exact=True)).to_be_visible()
+
+    page.keyboard.press("c")
+    window = page.get_by_role("dialog", name="New ticket")
+    tab_to(page, window.get_by_label("Title"))
+    page.keyboard.type(word)
+    tab_to(page, window.get_by_label("New project"))
+    page.keyboard.type(f"keys/{word}")
+    tab_to(page, window.get_by_role("button", name="Make the ticket"))
+    page.keyboard.press("Enter")
+    expect(window).to_be_hidden()
+    tab_to(page, page.get_by_role("link", name=word, exact=True))
+    page.keyboard.press("Enter")
+    tab_to(page, page.get_by_role("link", name="Watch the agent"))
+    page.keyboard.press("Enter")
+
+    page.wait_for_url("**/sandbox/*")
+    tab_to(page, page.get_by_label("Message to the agent"))
+    page.keyboard.type("Mind the gap.")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_label("Messages").get_by_text("Mind the gap.")).to_be_visible()
+    tab_to(page, page.get_by_role("tabpanel").get_by_role("button", name=re.compile("app.py")))
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("region", name="Diff").get_by_text("print(1)").first).to_be_visible()
+
+    page.keyboard.press(",")
+    tab_to(page, page.get_by_role("button", name="Back to live"))
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Back to live")).to_have_count(0)
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    expect(page.get_by_role("link", name=word, exact=True)).to_be_visible()
+    (ticket,) = [each for each in platform.get("/tickets", q=word)["items"] if each["id"] != waiting["ticket_id"]]
+    platform.post(f"/tasks/{ticket['tasks'][0]['id']}/cancel")

@@ -100,7 +100,7 @@ def test_on_the_board_the_ticket_and_the_lists(page: Page, run: Run, watch: Watc
     for path in (f"/sandboxes?q={run.word}", "/activity", "/sandbox/new", "/health-overview"):
         page.goto(path)
         expect(page.get_by_role("heading", level=1)).to_be_visible()
-        page.wait_for_load_state("networkidle")
+        expect(page.get_by_role("status").filter(has_text="Loading")).to_have_count(0)
         assert inert(page) == [], path
 
 
@@ -148,7 +148,7 @@ def test_two_runs_beside_each_other(page: Page, run: Run, watch: Watch) -> None:
 def test_what_is_asked_for_in_vain_is_text_too(page: Page, run: Run, watch: Watch) -> None:
     for path in ("/tickets/<img src=x onerror=window.pwned=1>", "/sandbox/<svg onload=window.pwned=1>", "/<script>"):
         page.goto(path)
-        page.wait_for_load_state("networkidle")
+        expect(page.get_by_role("status").filter(has_text="Loading")).to_have_count(0)
         assert inert(page) == [], path
 
 

@@ -48,7 +48,7 @@ export function DiffPane(props: {
         </Button>
         <h2 className="min-w-0 flex-1 text-xs font-medium [overflow-wrap:anywhere]">
           {props.title}
-          {text.data === undefined ? null : <span className="ml-2 font-normal text-faint">{bytes(text.data.length)}</span>}
+          {text.data === undefined ? null : <span className="ml-2 font-normal whitespace-nowrap text-faint">{bytes(text.data.length)}</span>}
         </h2>
         <Toggle label="Layout of the diff" value={layout} options={LAYOUTS} onChange={setLayout} />
         <Button
