@@ -19,8 +19,8 @@ demo: setup ## Take a ticket to a verified branch, on this machine, in about a m
 run: setup ## Start the platform on port 18000 and keep it running until Ctrl-C
 	@$(BIN)/omoi serve
 
-test: setup ## Run the tests, but for those of the providers, which `make check` and `make providers` run
-	$(BIN)/pytest -n $(WORKERS) --maxprocesses 5 --dist loadfile --ignore=tests/providers
+test: setup ## Run the tests, but for those of the providers and of the page in a browser, which `make check` runs
+	$(BIN)/pytest -n $(WORKERS) --maxprocesses 5 --dist loadfile --ignore=tests/providers --ignore=tests/browser
 
 providers: setup ## Run the tests of the docker provider, against a real engine; as root
 	$(BIN)/pytest $(DOCKER)
@@ -32,13 +32,14 @@ flood: setup ## Report a million events from 200 workers while two APIs, the dat
 	FLOOD_EVENTS=1000000 FLOOD_WORKERS=200 FLOOD_KILLS=40 FLOOD_CRASHES=10 FLOOD_RESTARTS=10 FLOOD_PAUSE=20 FLOOD_SECONDS=7200 \
 		$(BIN)/pytest -s tests/faults/test_ingest.py
 
-check: setup ## Lint, format, types, imports, the page's own checks, and the tests of the providers, none of which may be skipped
+check: setup ## Lint, format, types, imports, and the tests of the providers and of the page, none of which may be skipped
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/web.py check
 	PYTHONPATH=tools $(BIN)/pytest tests/providers -q -p no_skips --ignore=$(DOCKER)
+	PYTHONPATH=tools $(BIN)/pytest tests/browser -q -p no_skips -n 2 --dist loadfile
 
 types: setup ## Generate the page's types from what the API describes
 	$(BIN)/python tools/web.py types
