@@ -131,8 +131,8 @@ def _sandbox(page: Page, things: Things) -> Iterator[str]:
     feed = page.get_by_role("feed")
     expect(feed.get_by_text("Agent says that it is done")).to_be_visible()
     yield "timeline"
-    for toggle in feed.locator("[data-toggle][aria-expanded=false]").all()[-4:]:
-        toggle.click()
+    for _ in range(4):
+        feed.locator("[data-toggle][aria-expanded=false]").last.click()
     yield "timeline, cards open"
     page.goto(f"/sandbox/{things.sandbox_id}?kinds=error")
     expect(feed.get_by_text("goes wrong").first).to_be_visible()

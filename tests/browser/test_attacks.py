@@ -78,7 +78,7 @@ def test_on_the_board_the_ticket_and_the_lists(page: Page, run: Run, watch: Watc
     page.keyboard.press("Escape")
     page.keyboard.press("Control+k")
     page.get_by_role("dialog").get_by_role("combobox").fill(run.word)
-    expect(page.get_by_role("option", name=re.compile(f"{run.word} <img"))).to_be_visible()
+    expect(page.get_by_role("option", name=re.compile(f"{run.word} <img")).first).to_be_visible()
     assert inert(page) == []
 
     page.goto(f"/tickets/{run.ticket_id}")

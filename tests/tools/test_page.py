@@ -39,7 +39,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def environment(**more: str) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **more}
+    return {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], **more}
 
 
 def runs(root: Path) -> int:

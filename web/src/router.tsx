@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { Broken } from "./shell/broken";
 import { NotThere } from "./shell/not-there";
 import { Shell } from "./shell/shell";
 import { boardSearch, sandboxSearch, sandboxesSearch, activitySearch, compareSearch } from "./search";
@@ -60,6 +61,7 @@ const health = createRoute({
 
 export const router = createRouter({
   routeTree: root.addChildren([board, ticket, sandboxes, compare, newSandbox, sandbox, activity, health]),
+  defaultErrorComponent: Broken,
   defaultPreload: "intent",
   scrollRestoration: true,
 });

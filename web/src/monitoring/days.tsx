@@ -1,7 +1,7 @@
-import { Suspense, lazy } from "react";
+import { lazy } from "react";
 import { Facts } from "@/ui/facts";
 import { count, usd } from "@/ui/figures";
-import { Loading } from "@/ui/state";
+import { Part } from "@/ui/part";
 import { dayLabel, totals, type Day } from "./overview";
 
 const Chart = lazy(() => import("./charts"));
@@ -12,15 +12,15 @@ export function Days({ days }: { days: readonly Day[] }) {
   return (
     <>
       <Facts title={`Tasks per day · ${count(sum.completed)} completed, ${count(sum.failed)} failed in ${days.length} days`}>
-        <Suspense fallback={<Loading what="the plot" />}>
+        <Part what="the plot">
           <Chart days={days} of="throughput" />
-        </Suspense>
+        </Part>
         <Legend />
       </Facts>
       <Facts title={`Cost per day · ${usd(sum.cost)} and ${count(sum.tokens)} tokens in ${days.length} days`}>
-        <Suspense fallback={<Loading what="the plot" />}>
+        <Part what="the plot">
           <Chart days={days} of="cost" />
-        </Suspense>
+        </Part>
       </Facts>
       <details className="text-xs text-soft lg:col-span-2">
         <summary className="cursor-pointer rounded px-1 py-0.5">The same as a table</summary>

@@ -1,4 +1,5 @@
-import { lazy, Suspense, useEffect } from "react";
+import { lazy, useEffect } from "react";
+import { Part } from "@/ui/part";
 import { show, useOverlay } from "./overlays";
 
 const Palette = lazy(() => import("./palette").then((module) => ({ default: module.Palette })));
@@ -12,10 +13,10 @@ export function OverlayHost() {
   const open = useOverlay();
   useEffect(() => close, []);
   return (
-    <Suspense fallback={null}>
+    <Part what={null}>
       {open === "palette" ? <Palette onClose={close} /> : null}
       {open === "keys" ? <KeyHelp onClose={close} /> : null}
       {open === "new-ticket" ? <NewTicket onClose={close} /> : null}
-    </Suspense>
+    </Part>
   );
 }

@@ -1,5 +1,5 @@
-import { Suspense, lazy } from "react";
-import { Loading } from "./state";
+import { lazy } from "react";
+import { Part } from "./part";
 
 export type DiffLayout = "unified" | "split";
 
@@ -20,8 +20,8 @@ const Code = lazy(() => import("./diff-code"));
 /** A diff of any size. It fills the box that it stands in and scrolls there. */
 export function Diff(props: DiffProps) {
   return (
-    <Suspense fallback={<Loading what="the diff" />}>
+    <Part what="the diff">
       <Code {...props} />
-    </Suspense>
+    </Part>
   );
 }

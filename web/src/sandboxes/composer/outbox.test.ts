@@ -4,7 +4,7 @@ import { type Outbox, type Posting, post, underway } from "./outbox";
 import { senderOf } from "./senders";
 
 const after = (...postings: Posting[]) => postings.reduce<Outbox>(post, []);
-const sent: Posting = { type: "sent", key: "k", body: { content: "hello" } };
+const sent: Posting = { type: "sent", key: "k", body: { content: "hello" }, after: "m1" };
 
 describe("the outbox", () => {
   it("keeps a letter that was refused, with the reason, under the same key", () => {
@@ -16,6 +16,12 @@ describe("the outbox", () => {
     const outbox = after(sent, { type: "taken", key: "k", messageId: "m" });
     expect(underway(outbox, [])).toHaveLength(1);
     expect(underway(outbox, [{ message_id: "m" } as Message])).toHaveLength(0);
+  });
+
+  it("does not show a letter twice when the stream tells of it before the answer comes", () => {
+    const older = { message_id: "m1", content: "hello" } as Message;
+    expect(underway(after(sent), [older])).toHaveLength(1);
+    expect(underway(after(sent), [{ message_id: "m2", content: "hello" } as Message, older])).toHaveLength(0);
   });
 });
 

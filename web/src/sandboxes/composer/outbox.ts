@@ -8,12 +8,14 @@ export interface Letter {
   state: "sending" | "failed" | "sent";
   error: string | null;
   messageId: string | null;
+  /** The newest message when this was sent: ids rise with time. */
+  after: string | null;
 }
 
 export type Outbox = readonly Letter[];
 
 export type Posting =
-  | { type: "sent"; key: string; body: MessageIn }
+  | { type: "sent"; key: string; body: MessageIn; after: string | null }
   | { type: "taken"; key: string; messageId: string }
   | { type: "refused"; key: string; error: string }
   | { type: "again"; key: string }
@@ -24,7 +26,10 @@ export function post(outbox: Outbox, posting: Posting): Outbox {
     outbox.map((letter) => (letter.key === posting.key ? { ...letter, ...fields } : letter));
   switch (posting.type) {
     case "sent":
-      return [...outbox, { key: posting.key, body: posting.body, state: "sending", error: null, messageId: null }];
+      return [
+        ...outbox,
+        { key: posting.key, body: posting.body, state: "sending", error: null, messageId: null, after: posting.after },
+      ];
     case "taken":
       return change({ state: "sent", messageId: posting.messageId, error: null });
     case "refused":
@@ -36,8 +41,13 @@ export function post(outbox: Outbox, posting: Posting): Outbox {
   }
 }
 
-/** Letters that the server's own list does not show yet. */
+/** Letters that the server's own list does not show yet. The stream may tell of one before the answer to it is there. */
 export function underway(outbox: Outbox, messages: readonly Message[]): Outbox {
   const known = new Set(messages.map((message) => message.message_id));
-  return outbox.filter((letter) => letter.messageId === null || !known.has(letter.messageId));
+  const isTold = ({ body, after }: Letter) =>
+    messages.some((message) => message.content === body.content && (after === null || message.message_id > after));
+  return outbox.filter((letter) => {
+    if (letter.messageId !== null) return !known.has(letter.messageId);
+    return letter.state === "failed" || !isTold(letter);
+  });
 }

@@ -67,7 +67,7 @@ function Receipt({ message }: { message: Message }) {
 }
 
 function Step({ name, at }: { name: string; at: string | null }) {
-  if (at === null) return <span className="opacity-80">{name} …</span>;
+  if (at === null) return <span>{name} …</span>;
   return (
     <span className={name === "seen" ? "text-good" : "text-soft"}>
       {name}{" "}

@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useReducer } from "react";
 import { type MessageIn, newKey, reason } from "@/api/client";
 import { type Letter, type Outbox, post } from "./outbox";
-import { sendMessage } from "./queries";
+import { messagesQuery, sendMessage } from "./queries";
 
 export interface Posting {
   outbox: Outbox;
@@ -30,7 +30,8 @@ export function useOutbox(sandboxId: string): Posting {
     outbox,
     send(body) {
       const key = newKey();
-      dispatch({ type: "sent", key, body });
+      const { items } = queries.getQueryData(messagesQuery(sandboxId).queryKey) ?? { items: [] };
+      dispatch({ type: "sent", key, body, after: items[0]?.message_id ?? null });
       void deliver(key, body);
     },
     again(letter) {

@@ -1,7 +1,7 @@
 import { Tabs } from "radix-ui";
-import { lazy, Suspense, type ReactNode } from "react";
+import { lazy, type ReactNode } from "react";
 import type { View } from "@/search";
-import { Loading } from "@/ui/state";
+import { Part } from "@/ui/part";
 import type { ViewProps } from "../view";
 
 const ChangesView = lazy(() => import("../changes/changes-view").then((module) => ({ default: module.ChangesView })));
@@ -38,9 +38,9 @@ export function Panes(props: {
       </Tabs.List>
       {props.views.map((view) => (
         <Tabs.Content key={view} value={view} tabIndex={-1} className="min-h-0 flex-1 overflow-auto outline-none">
-          <Suspense fallback={<Loading what={LABELS[view].toLowerCase()} />}>
+          <Part what={LABELS[view].toLowerCase()}>
             {view === "timeline" ? props.timeline : <ViewBody view={view} viewProps={props.viewProps} />}
-          </Suspense>
+          </Part>
         </Tabs.Content>
       ))}
     </Tabs.Root>
