@@ -20,7 +20,7 @@ run: setup ## Start the platform on port 18000 and keep it running until Ctrl-C
 	@$(BIN)/omoi serve
 
 test: setup ## Run the tests, but for those of the providers and of the page in a browser, which `make check` runs
-	$(BIN)/pytest -n $(WORKERS) --maxprocesses 5 --dist loadfile --ignore=tests/providers --ignore=tests/browser
+	$(BIN)/pytest -n $(WORKERS) --maxprocesses 5 --dist loadfile --no-loadscope-reorder --ignore=tests/providers --ignore=tests/browser
 
 providers: setup ## Run the tests of the docker provider, against a real engine; as root
 	$(BIN)/pytest $(DOCKER)
