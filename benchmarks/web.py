@@ -25,7 +25,7 @@ from omoi_os.db import embedded
 from omoi_os.db.base import make_engine, make_sessions, plain_url
 from omoi_os.db.migrate import upgrade
 from tests.api_process import ApiProcess, Reporter, make_reporters
-from tests.browser.chromium import find_chromium
+from tools.chromium import find_chromium
 
 _EVENTS, _LINES = 100_000, 20_000
 _RATE, _BATCH, _SECONDS = 500, 50, 10.0

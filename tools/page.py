@@ -54,7 +54,7 @@ def build(root: Path, environ: Mapping[str, str]) -> bool:
     web, static = root / "web", root / STATIC
     install(web, environ)
     made_from = fingerprint(root)
-    _run(["run", "build"], web, environ)
+    run(["run", "build"], web, environ)
     if not (static / "index.html").is_file():
         raise BuildError(
             f"`npm run build` in web/ wrote no {STATIC}/index.html; check build.outDir in its configuration"
@@ -69,7 +69,7 @@ def install(folder: Path, environ: Mapping[str, str]) -> None:
     lock = _hash(folder / "package-lock.json")
     stamp = folder / "node_modules" / _LOCK_STAMP
     if _read(stamp) != lock:
-        _run(["ci", "--no-audit", "--no-fund", "--ignore-scripts"], folder, environ)
+        run(["ci", "--no-audit", "--no-fund", "--ignore-scripts"], folder, environ)
         stamp.parent.mkdir(exist_ok=True)
         stamp.write_text(lock)
 
@@ -122,7 +122,13 @@ def _npm(environ: Mapping[str, str]) -> tuple[Sequence[str], dict[str, str]]:
     return [str(folder / "bin" / "node"), str(folder / "lib/node_modules/npm/bin/npm-cli.js")], variables
 
 
-def _run(arguments: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
+def with_node(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which `node` is found."""
+    return _npm(environ)[1]
+
+
+def run(arguments: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
+    """Run npm out of sight; its last words are told when it fails. Raises `BuildError`."""
     npm_command, variables = _npm(environ)
     argv = [*npm_command, *arguments]
     done = subprocess.run(argv, cwd=folder, env=variables, capture_output=True, text=True, check=False)

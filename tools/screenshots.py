@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.chromium import find_chromium
 from tests.e2e.platform import Platform
+from tools.chromium import find_chromium
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs/images"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tools import page
+from tools import chromium, page
 
 ROOT = Path(__file__).parents[1]
 TYPES = ROOT / "web/src/api/schema.d.ts"
@@ -26,7 +26,10 @@ def main(wanted: str) -> int:
     steps: list[Sequence[str]] = [("run", "typecheck"), ("run", "lint"), ("run", "test")]
     page.install(ROOT / "web", os.environ)
     failed = next((code for code in (page.npm(ROOT / "web", step, os.environ) for step in steps) if code), 0)
-    return failed or _check_types()
+    failed = failed or _check_types()
+    if not failed and chromium.find(os.environ) is None:
+        chromium.fetch(os.environ)
+    return failed
 
 
 def _check_types() -> int:

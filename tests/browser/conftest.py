@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
-from tests.browser.chromium import find_chromium
 from tests.e2e.platform import Platform
+from tools.chromium import find_chromium
 
 #: Machines under load are slow.
 PATIENCE_MS = 30_000
