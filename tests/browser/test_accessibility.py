@@ -170,7 +170,7 @@ def _busy(page: Page, things: Things) -> Iterator[str]:
     page.goto(f"/sandbox/{things.busy_id}")
     page.get_by_label("Message to the agent").fill("Go on.")
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_label("Messages").get_by_text("Go on.")).to_be_visible()
+    expect(page.get_by_label("Messages").get_by_text("Go on.").last).to_be_visible()
     yield "composer"
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(page.get_by_role("dialog", name="Stop this sandbox?")).to_be_visible()
