@@ -16,7 +16,7 @@ from omoi_os.errors import ProviderError
 from omoi_os.protocol.paths import PID_FILE
 from omoi_os.providers.base import SandboxRef
 from omoi_os.providers.local.provider import LocalProvider
-from tests.e2e.platform import Json, Platform, wait_for
+from tests.e2e.platform import ENDED, Json, Platform, wait_for
 
 #: Slow enough to be hit in the middle of each step, and safe to be started over.
 SCRIPT = """
@@ -29,11 +29,14 @@ steps:
     input: {command: 'python3 -c "import time; time.sleep(0.8)"; echo two >> steps.txt'}
     delay_s: 0.4
   - tool: Bash
-    input: {command: 'echo three >> steps.txt'}
+    input: {command: 'echo three >> steps.txt; touch /tmp/go'}
     delay_s: 0.4
   - text: survived
 """
 ACCEPTANCE = ["grep -q three steps.txt", 'python3 -c "import time; time.sleep(1)"']
+#: Holds the verification until it is let go: a task must not be through while the API is still starting again.
+#: Where the agent worked, it is open.
+GATE = "until [ -e /tmp/go ]; do sleep 0.1; done"
 
 Stage = Callable[[Platform, str], object]
 
@@ -55,6 +58,20 @@ def verifying(platform: Platform, task_id: str) -> object:
     return wait_for("a verify sandbox", lambda: platform.sandboxes(task_id, purpose="verify"))
 
 
+def let_it_be_verified(platform: Platform, task_id: str) -> None:
+    """Open the gate in every verify sandbox there is, until the task has ended."""
+    provider = LocalProvider(platform.data_dir / "sandboxes")
+    touch = ["/usr/bin/touch", "/tmp/go"]
+
+    def look() -> bool:
+        for sandbox in platform.sandboxes(task_id, purpose="verify"):
+            with contextlib.suppress(ProviderError):
+                asyncio.run(provider.exec(SandboxRef(sandbox["id"]), touch, timeout=timedelta(seconds=20)))
+        return platform.task(task_id)["status"] in ENDED
+
+    wait_for(f"task {task_id} to be verified", look)
+
+
 def _saw(platform: Platform, task_id: str, event_type: str, count: int) -> object:
     def look() -> bool:
         sandbox_id = platform.task(task_id)["sandbox_id"]
@@ -66,9 +83,9 @@ def _saw(platform: Platform, task_id: str, event_type: str, count: int) -> objec
     return wait_for(f"{count} {event_type}", look)
 
 
-def slow_task(platform: Platform) -> str:
+def slow_task(platform: Platform, *also: str) -> str:
     platform.script("survive", SCRIPT)
-    return str(platform.ticket("Please survive this", acceptance=ACCEPTANCE)["id"])
+    return str(platform.ticket("Please survive this", acceptance=[*ACCEPTANCE, *also])["id"])
 
 
 def assert_sound(platform: Platform, task_id: str) -> Json:
@@ -99,10 +116,11 @@ def _folders(platform: Platform) -> list[Path]:
 
 @pytest.mark.parametrize("part", ["orchestrator", "gateway", "api"])
 def test_a_part_may_be_killed_at_every_stage_of_one_task(platform: Platform, part: str) -> None:
-    task_id = slow_task(platform)
+    task_id = slow_task(platform, GATE)
     for stage in (assigned, started, in_a_tool, verifying):
         stage(platform, task_id)
         platform.kill_part(part)
+    let_it_be_verified(platform, task_id)
 
     done = assert_sound(platform, task_id)
 
