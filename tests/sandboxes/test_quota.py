@@ -1,9 +1,11 @@
 """How much one sandbox may report."""
 
+import asyncio
+
 import pytest
 
 from omoi_os.errors import TooMany
-from omoi_os.sandboxes.quota import Quota
+from omoi_os.sandboxes.quota import MAX_HELD, Quota
 
 
 def test_whoever_reports_too_much_waits_and_nobody_else_does() -> None:
@@ -27,3 +29,17 @@ def test_silence_saves_up_no_more_than_a_burst() -> None:
 
     with pytest.raises(TooMany):
         quota.check("a")
+
+
+async def test_refusals_are_held_back_but_not_without_end() -> None:
+    quota = Quota()
+    held = [asyncio.create_task(quota.hold("a", seconds=60)) for _ in range(MAX_HELD)]
+    await asyncio.sleep(0)
+
+    assert not await quota.hold("a", seconds=60)
+    assert await quota.hold("b", seconds=0)
+    assert not any(each.done() for each in held)
+    for each in held:
+        each.cancel()
+    await asyncio.wait(held)
+    assert await quota.hold("a", seconds=0)

@@ -19,7 +19,7 @@ from omoi_os.api.limits import BATCH_LIMIT, DEFAULT_LIMIT, refusal
 from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.db.base import Sessions
-from omoi_os.errors import BadToken, BeyondGap, OmoiError, SeqTaken, StaleFence
+from omoi_os.errors import BadToken, BeyondGap, OmoiError, SeqTaken, StaleFence, TooMany
 from omoi_os.sandboxes import drafts, gaps, resent
 from omoi_os.sandboxes.callers import Callers
 from omoi_os.sandboxes.deps import CallingSandbox
@@ -92,6 +92,8 @@ class EventDoors:
             return
         except (OmoiError, HTTPException, RequestValidationError, SQLAlchemyError, OSError) as error:
             response = await answer_for(scope["app"], error)
+            if isinstance(error, TooMany) and not await self._intake.quota.hold(sandbox_id):
+                response.headers["Connection"] = "close"
             await response(scope, receive, send)
             return
         await send({"type": "http.response.start", "status": 200, "headers": _headers(body)})
@@ -107,7 +109,7 @@ class EventDoors:
             # Charged before the body is looked at: bad ones cost the most.
             units = 1 + len(body) // UNIT_BYTES
             intake.quota.charge(sandbox_id, units)
-            batch = _drafts(body, headers.get(b"content-type", b""), intake.masker, alone=alone)
+            batch = await _drafts(body, headers.get(b"content-type", b""), intake.masker, alone=alone)
             place.take_events(len(batch.drafts))
             if len(batch.drafts) > units:
                 intake.quota.charge(sandbox_id, len(batch.drafts) - units)
@@ -188,10 +190,10 @@ async def _without_changed(intake: Intake, sandbox_id: str, batch: Batch, answer
     return replace(answer, duplicates=max(0, answer.duplicates - len(changed)), rejected=[*answer.rejected, *changed])
 
 
-def _drafts(body: bytes, content_type: bytes, masker: Masker, *, alone: bool) -> Batch:
+async def _drafts(body: bytes, content_type: bytes, masker: Masker, *, alone: bool) -> Batch:
     if content_type != b"application/json" and content_type.partition(b";")[0].strip().lower() != b"application/json":
         raise RequestValidationError([{"loc": ("body",), "type": "model_attributes_type", "msg": ""}])
-    return Batch([drafts.read_one(body, masker)]) if alone else drafts.read_batch(body, masker)
+    return Batch([drafts.read_one(body, masker)]) if alone else await drafts.read_batch(body, masker)
 
 
 def _encode(answer: Answer, sandbox_id: str) -> bytes:

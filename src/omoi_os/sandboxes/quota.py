@@ -1,6 +1,8 @@
 """How much one sandbox may report: a flood from one must not become everybody's delay."""
 
+import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 
 from omoi_os.errors import TooMany
@@ -10,6 +12,10 @@ RATE = 2_000.0
 #: What may come at once after a while of silence.
 BURST = 20_000.0
 UNIT_BYTES = 4096
+#: How long a refusal is held back, since a refusal costs too: whoever does not wait is made to.
+HOLD_SECONDS = 0.5
+#: How many refusals of one sandbox are held back at a time; with those beyond them the connection ends.
+MAX_HELD = 16
 #: How many sandboxes are remembered; whoever was forgotten begins anew.
 _MAX_REMEMBERED = 20_000
 
@@ -22,6 +28,7 @@ class Quota:
     ) -> None:
         self._rate, self._burst, self._clock = rate, burst, clock
         self._levels: dict[str, tuple[float, float]] = {}
+        self._held: Counter[str] = Counter()
 
     def check(self, sandbox_id: str) -> None:
         """`TooMany` for one that has used up what it may report."""
@@ -33,6 +40,19 @@ class Quota:
         if len(self._levels) >= _MAX_REMEMBERED and sandbox_id not in self._levels:
             self._levels.clear()
         self._levels[sandbox_id] = (self._level(sandbox_id) - units, self._clock())
+
+    async def hold(self, sandbox_id: str, *, seconds: float = HOLD_SECONDS) -> bool:
+        """Keep a refused sandbox waiting for its answer. False, at once, when as many as may be are waiting already."""
+        if self._held[sandbox_id] >= MAX_HELD:
+            return False
+        self._held[sandbox_id] += 1
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._held[sandbox_id] -= 1
+            if not self._held[sandbox_id]:
+                del self._held[sandbox_id]
+        return True
 
     def _level(self, sandbox_id: str) -> float:
         level, since = self._levels.get(sandbox_id, (self._burst, 0.0))

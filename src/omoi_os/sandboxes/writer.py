@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,12 +24,17 @@ from omoi_os.sandboxes.service import UNKNOWN_TOKEN
 
 log = logging.getLogger(__name__)
 
+_UNREACHABLE = (SQLAlchemyError, psycopg.Error, OSError)
+
 #: What may wait in all. Beyond it a sender is asked to come back.
 MAX_POSTS = 4_000
 MAX_BYTES = 64 * 1024 * 1024
 #: What goes into one commit at the most.
 MAX_GROUP_EVENTS = 2_000
 MAX_GROUP_BYTES = 2 * 1024 * 1024
+#: A post of more events than this does not keep the others waiting: it goes into a commit of its own, beside theirs.
+BULK_EVENTS = 100
+BULKS_AT_ONCE = 2
 #: How long a connection is kept for posts that do not come.
 IDLE_SECONDS = 0.5
 #: How many sandboxes whose posts change a state are served at a time.
@@ -43,6 +49,7 @@ class Writer:
         self._queue: deque[Post] = deque()
         self._held: dict[str, list[Post]] = {}
         self._apart = asyncio.Semaphore(APART_AT_ONCE)
+        self._bulks = asyncio.Semaphore(BULKS_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
         self._arrived = asyncio.Event()
@@ -80,24 +87,29 @@ class Writer:
 
     async def _drain(self) -> None:
         """Write until nothing has come for a while; the connection is kept that long."""
-        engine: AsyncEngine = self._sessions.kw["bind"]
-        pool = engine.pool
         try:
-            async with engine.connect() as connection:
-                try:
-                    while self._queue or await self._more():
-                        await self._turn(connection)
-                finally:
-                    if engine.pool is not pool:
-                        # The engine was disposed of meanwhile, so nobody else will close it.
-                        await connection.invalidate()
-        except (SQLAlchemyError, psycopg.Error, OSError) as error:
-            log.warning("events: the database does not answer: %s", " ".join(str(error).split())[:300])
+            async with self._connection() as connection:
+                while self._queue or await self._more():
+                    await self._turn(connection)
+        except _UNREACHABLE as error:
+            _warn(error)
             self._fail(list(self._queue))
             self._queue.clear()
         finally:
             self._draining = False
             self._wake()
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[AsyncConnection]:
+        engine: AsyncEngine = self._sessions.kw["bind"]
+        pool = engine.pool
+        async with engine.connect() as connection:
+            try:
+                yield connection
+            finally:
+                if engine.pool is not pool:
+                    # The engine was disposed of meanwhile, so nobody else will close it.
+                    await connection.invalidate()
 
     async def _more(self) -> bool:
         """Wait a while for posts."""
@@ -111,8 +123,13 @@ class Writer:
 
     async def _turn(self, connection: AsyncConnection) -> None:
         posts = self._next()
-        if not posts:
-            return
+        if posts:
+            for sandbox_id in await self._store(connection, posts):
+                self._held[sandbox_id] = []
+                self._start(self._serve(sandbox_id, posts[sandbox_id]))
+
+    async def _store(self, connection: AsyncConnection, posts: dict[str, list[Post]]) -> set[str]:
+        """Answer what one commit can hold. Returns the sandboxes whose posts must be taken one by one."""
         everyone = [post for some in posts.values() for post in some]
         pipeline, raw = await pipelines.on(connection)
         try:
@@ -123,8 +140,7 @@ class Writer:
                 await connection.invalidate()
                 raise
             log.warning("events: a commit failed, its posts are taken one by one: %s", str(error).strip()[:300])
-            self._take_apart(posts, set(posts))
-            return
+            return set(posts)
         except Exception:
             self._fail(everyone)
             await connection.invalidate()
@@ -132,7 +148,7 @@ class Writer:
             raise
         for post, answer in outcome.answers:
             post.settle(answer)
-        self._take_apart(posts, outcome.apart)
+        return outcome.apart
 
     def _next(self) -> dict[str, list[Post]]:
         """The posts of the next commit, by sandbox; those of a sandbox that is served apart wait behind it."""
@@ -145,15 +161,32 @@ class Writer:
             if post.sandbox_id in self._held:
                 self._held[post.sandbox_id].append(post)
                 continue
+            if len(post.drafts) > BULK_EVENTS:
+                if post.sandbox_id in posts:
+                    self._queue.appendleft(post)
+                    break
+                self._held[post.sandbox_id] = []
+                self._start(self._carry(post))
+                continue
             posts.setdefault(post.sandbox_id, []).append(post)
             events += len(post.drafts)
             size += post.sender.size
         return posts
 
-    def _take_apart(self, posts: dict[str, list[Post]], sandbox_ids: set[str]) -> None:
-        for sandbox_id in sandbox_ids:
-            self._held[sandbox_id] = []
-            self._start(self._serve(sandbox_id, posts[sandbox_id]))
+    async def _carry(self, post: Post) -> None:
+        """Store a large post beside the others."""
+        async with self._bulks:
+            try:
+                async with self._connection() as connection:
+                    apart = await self._store(connection, {post.sandbox_id: [post]})
+            except _UNREACHABLE as error:
+                _warn(error)
+                self._fail([post])
+                apart = set()
+        if apart:
+            await self._serve(post.sandbox_id, [post])
+        else:
+            self._go_on(post.sandbox_id)
 
     async def _serve(self, sandbox_id: str, posts: Sequence[Post]) -> None:
         """Take one sandbox's posts by themselves, each in a transaction of its own."""
@@ -165,6 +198,10 @@ class Writer:
                     post.settle(await self._take(post))
                 except Exception as error:  # noqa: BLE001  whoever posted it is told
                     post.settle(error)
+        self._go_on(sandbox_id)
+
+    def _go_on(self, sandbox_id: str) -> None:
+        """What came from a sandbox meanwhile is next."""
         self._queue.extendleft(reversed(self._held.pop(sandbox_id)))
         self._wake()
 
@@ -183,3 +220,7 @@ class Writer:
     def _fail(self, posts: Sequence[Post]) -> None:
         for post in posts:
             post.settle(NotReady("the database does not answer; try again in a moment"))
+
+
+def _warn(error: Exception) -> None:
+    log.warning("events: the database does not answer: %s", " ".join(str(error).split())[:300])
