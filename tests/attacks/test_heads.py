@@ -1,4 +1,4 @@
-"""Attack 34 on what comes before a body: heads without end and senders without haste, many of them at once."""
+"""Attack 34 on the wire: heads without end, bodies said to be huge and senders without haste, many of them at once."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -120,9 +120,11 @@ async def test_who_sends_too_slowly_is_hung_up_on_and_delays_nobody(api: ApiProc
     before = await _warm(api, victim)
     begun = asyncio.get_running_loop().time()
     slow = [await Caller.connect(api) for _ in range(AT_ONCE + 1)]
-    # The last one says nothing at all.
-    for caller in slow[:-1]:
+    # Half of them are slow with the head, half with the body, and the last one says nothing at all.
+    for caller in slow[:-1:2]:
         await caller.send(_head(victim)[:40])
+    for caller in slow[1:-1:2]:
+        await caller.send(_head(victim) + BODY[:10])
     ends = asyncio.gather(*(caller.status() for caller in slow))
 
     # Positive controls: others are served meanwhile, one that comes in two parts among them.

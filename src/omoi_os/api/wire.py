@@ -10,7 +10,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 MAX_HEAD_BYTES = 64 * 1024
 MAX_HEADERS = 100
 HEAD_SECONDS = 10.0
-BODY_SECONDS = 120.0
+#: A body has as long as a head, and a second more for each of these many bytes; one that does not say how long it is
+#: has as long as the largest.
+BODY_BYTES_PER_SECOND = 512 * 1024
+MAX_BODY_SECONDS = 140.0
 
 _TIMED_OUT = (
     b"HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 35\r\n"
@@ -64,7 +67,7 @@ class Wire(HttpToolsProtocol):
         if not self._open or self.transport.is_closing():
             self._disarm()
         elif self._timer is None or was_in_head != self._in_head:
-            self._arm(HEAD_SECONDS if self._in_head else BODY_SECONDS)
+            self._arm(HEAD_SECONDS if self._in_head else self._body_seconds())
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -92,6 +95,12 @@ class Wire(HttpToolsProtocol):
     def _is_gone(self) -> bool:
         return self.transport.is_closing()
 
+    def _body_seconds(self) -> float:
+        declared = next((value for name, value in self.headers if name == b"content-length"), b"")
+        if not declared.isdigit() or len(declared) > 18:
+            return MAX_BODY_SECONDS
+        return min(MAX_BODY_SECONDS, HEAD_SECONDS + int(declared) / BODY_BYTES_PER_SECOND)
+
     def _arm(self, seconds: float) -> None:
         self._disarm()
         self._timer = self.loop.call_later(seconds, self._give_up)
@@ -104,6 +113,6 @@ class Wire(HttpToolsProtocol):
     def _give_up(self) -> None:
         self._timer = None
         cycle: Any = self.cycle
-        if cycle is None or cycle.response_complete:
+        if cycle is None or cycle.response_complete or not cycle.response_started:
             self.transport.write(_TIMED_OUT)
         self.transport.close()
