@@ -9,8 +9,8 @@ import psycopg
 from omoi_os.db.base import Sessions, plain_url
 from tests.api_process import ApiProcess, Reporter, batch_body, make_reporters
 
-SANDBOXES, POSTS, EVENTS = 20, 40, 50
-LARGE_POSTS, LARGE_EVENTS = 300, 30
+SANDBOXES, POSTS, EVENTS = 20, 20, 50
+LARGE_POSTS, LARGE_EVENTS = 100, 30
 LOCK = "LOCK TABLE sandbox_events"
 
 
@@ -34,7 +34,7 @@ class Crowd:
                     return
                 assert answer.status == 503, await answer.text()
                 self.refusals.append(answer.headers["Retry-After"])
-            if len(self.refusals) >= 200:
+            if len(self.refusals) >= 100:
                 self.refused.set()
             await asyncio.sleep(int(self.refusals[-1]))
 
