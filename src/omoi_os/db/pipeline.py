@@ -32,6 +32,8 @@ class Statement:
 
 
 BEGIN = Statement("omoi_begin", "BEGIN")
+#: For statements whose values are arrays: until the transaction ends they are not planned anew for each.
+PLANNED = Statement("omoi_planned", "SET LOCAL plan_cache_mode = force_generic_plan")
 COMMIT = Statement("omoi_commit", "COMMIT")
 ROLLBACK = Statement("omoi_rollback", "ROLLBACK")
 

@@ -8,30 +8,30 @@ import msgspec
 
 from omoi_os import failpoint
 from omoi_os.bus.base import Bus, Notice, Topic
-from omoi_os.db.pipeline import BEGIN, COMMIT, ROLLBACK, Found, Pipeline, Statement, joined, numbers
-from omoi_os.errors import BadToken, OmoiError
+from omoi_os.db.pipeline import BEGIN, COMMIT, PLANNED, ROLLBACK, Found, Pipeline, Statement, joined, numbers
 from omoi_os.sandboxes.events import EFFECTS, ended
 from omoi_os.sandboxes.lifecycle import ENDED
 from omoi_os.sandboxes.masking import Masker
-from omoi_os.sandboxes.posts import Answer, NeedsLook, Post, Row, Standing
-from omoi_os.sandboxes.service import UNKNOWN_TOKEN
+from omoi_os.sandboxes.posts import Answers, NeedsLook, Post, Row, Standing
 from omoi_os.stream.models import Change
 
+#: Whether an event of sandbox `s`, which works on task `t`, changes their states.
+MOVES = "s.purpose = 'work' AND (s.status = 'creating' OR t.fence <> s.fence OR t.status = 'assigned')"
 #: The advisory locks are those of `repository.lock`, and all of them come before the first row is locked, which gives
 #: the transaction its number: so the numbers of transactions rise with those of a sandbox's events.
 _LOCK = Statement(
     "omoi_lock",
-    """
+    f"""
     WITH free AS MATERIALIZED (
         SELECT id FROM unnest(string_to_array($1, chr(31))) AS id
         WHERE pg_try_advisory_xact_lock(hashtextextended(id, 0))
     )
     SELECT s.id, s.token_hash, s.status, s.end_reason, s.fence, s.last_seq, s.acked_seq, s.event_counts,
-           s.purpose = 'work' AND (s.status = 'creating' OR t.fence <> s.fence OR t.status = 'assigned')
+           {MOVES}
     FROM sandboxes s JOIN tasks t ON t.id = s.task_id
     WHERE s.id = ANY ((SELECT array_agg(id) FROM free)::text[])
     FOR NO KEY UPDATE OF s SKIP LOCKED
-    """,
+    """,  # noqa: S608  nothing of it comes from outside
 )
 _KNOWN = Statement(
     "omoi_known",
@@ -81,9 +81,11 @@ _MOVE = Statement(
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a group: the answers, which hold now, and the sandboxes whose posts must be taken one by one."""
+    """What became of a group: the answers, which hold now, the rows of the sandboxes that have new events, and the
+    sandboxes whose posts must be taken one by one."""
 
-    answers: list[tuple[Post, "Answer | OmoiError"]] = field(default_factory=list)
+    answers: Answers = field(default_factory=list)
+    standings: list[Standing] = field(default_factory=list)
     apart: set[str] = field(default_factory=set)
 
 
@@ -91,7 +93,8 @@ async def store(
     pipeline: Pipeline, bus: Bus, posts: Mapping[str, Sequence[Post]], *, now: datetime, masker: Masker
 ) -> Outcome:
     """Store what can be stored of these posts, by their sandboxes, in one transaction of two round trips."""
-    outcome, standings = await _number(pipeline, posts, now=now, masker=masker)
+    outcome = await _number(pipeline, posts, now=now, masker=masker)
+    standings = outcome.standings
     if not standings:
         pipeline.send(ROLLBACK)
         await pipeline.answers(last=True)
@@ -116,51 +119,76 @@ async def _reach(pipeline: Pipeline, name: str) -> None:
         failpoint.reach(name)
 
 
-async def _number(
-    pipeline: Pipeline, posts: Mapping[str, Sequence[Post]], *, now: datetime, masker: Masker
-) -> tuple[Outcome, list[Standing]]:
-    named = [(key, d.event.event_id) for key, some in posts.items() for p in some for d in p.drafts if d.event.event_id]
+async def _number(pipeline: Pipeline, posts: Mapping[str, Sequence[Post]], *, now: datetime, masker: Masker) -> Outcome:
+    ids, names = named(posts)
     pipeline.send(BEGIN)
+    pipeline.send(PLANNED)
     pipeline.send(_LOCK, joined(sorted(posts)))
-    if named:
-        pipeline.send(_KNOWN, joined([key for key, _ in named]), joined([name for _, name in named]))
-    _, rows, *known = await pipeline.answers(last=False)
+    if ids:
+        pipeline.send(_KNOWN, joined(ids), joined(names))
+    _, _, rows, *known = await pipeline.answers(last=False)
     outcome = Outcome(apart=set(posts) - {row[0] for row in rows} | {str(row[0]) for found in known for row in found})
     free = [row for row in rows if row[0] not in outcome.apart]
-    taken = [_take(row, posts[str(row[0])], outcome, now=now, masker=masker) for row in free]
-    return outcome, [standing for standing in taken if standing is not None]
+    for row in free:
+        _take(row, posts[str(row[0])], outcome, now=now, masker=masker)
+    return outcome
 
 
-def _take(row: Found, posts: Sequence[Post], outcome: Outcome, *, now: datetime, masker: Masker) -> Standing | None:
-    """The sandbox's row with the events of its posts, if there is anything to store."""
+def named(posts: Mapping[str, Sequence[Post]]) -> tuple[list[str], list[str]]:
+    """The sandbox and the id of every event that came with one."""
+    found = [(key, d.event.event_id) for key, some in posts.items() for p in some for d in p.drafts if d.event.event_id]
+    return [key for key, _ in found], [name for _, name in found]
+
+
+def _take(row: Found, posts: Sequence[Post], outcome: Outcome, *, now: datetime, masker: Masker) -> None:
+    """Give the events of a sandbox's posts their numbers."""
     sandbox_id, token_hash, status, end_reason, fence, last_seq, acked_seq, counts, moves = row
     sandbox_id = str(sandbox_id)
     if status in ENDED:
         outcome.answers += [(post, ended(sandbox_id, end_reason)) for post in posts]
-        return None
-    if moves == "t" or any(draft.event.event_type in EFFECTS for post in posts for draft in post.drafts):
+        return
+    if moves == "t" or has_effect(posts):
         outcome.apart.add(sandbox_id)
-        return None
+        return
     event_counts = msgspec.json.decode(counts or "{}", type=dict[str, int])
-    standing = Standing(sandbox_id, int(fence or 0), int(last_seq or 0), int(acked_seq or 0), event_counts)
-    answers: list[tuple[Post, Answer | OmoiError]] = []
+    token = str(token_hash)
+    standing = Standing(sandbox_id, token, int(fence or 0), int(last_seq or 0), int(acked_seq or 0), event_counts)
     try:
-        for post in posts:
-            current = post.token_hash == token_hash
-            answers.append((post, standing.take(post, masker, now=now) if current else BadToken(UNKNOWN_TOKEN)))
+        answers = standing.take_all(posts, masker, now=now)
     except NeedsLook:
         outcome.apart.add(sandbox_id)
-        return None
+        return
     outcome.answers += answers
-    return standing if standing.rows else None
+    if standing.rows:
+        outcome.standings.append(standing)
+
+
+def has_effect(posts: Sequence[Post]) -> bool:
+    """Whether one of the events changes more than the log and the sandbox's own columns."""
+    return any(draft.event.event_type in EFFECTS for post in posts for draft in post.drafts)
 
 
 def _add(pipeline: Pipeline, rows: Sequence[Row], *, now: datetime) -> None:
+    pipeline.send(_ADD, *columns(rows), now.isoformat())
+
+
+def columns(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Each column of new events as the text of an array."""
     ids, seqs, event_ids, fences, posted, types, texts, sources, moments = zip(*rows, strict=True)
-    pipeline.send(
-        _ADD,
+    return (
         *(joined(ids), numbers(seqs), joined(event_ids), numbers(fences), numbers(posted)),
-        *(joined(types), joined(texts), joined(sources), numbers(moments), now.isoformat()),
+        *(joined(types), joined(texts), joined(sources), numbers(moments)),
+    )
+
+
+def positions(standings: Sequence[Standing]) -> tuple[str, ...]:
+    """What becomes of the rows of sandboxes, column by column: numbers, counts, moments."""
+    return (
+        numbers([each.last_seq for each in standings]),
+        numbers([each.acked_seq for each in standings]),
+        joined([msgspec.json.encode(each.event_counts).decode() for each in standings]),
+        numbers([each.heartbeat_at and each.heartbeat_at.isoformat() for each in standings]),
+        numbers([each.work_at and each.work_at.isoformat() for each in standings]),
     )
 
 
@@ -169,11 +197,7 @@ def _move(pipeline: Pipeline, standings: Sequence[Standing], notice: Notice) -> 
         _MOVE,
         joined([each.sandbox_id for each in standings]),
         numbers([each.last_seq - len(each.rows) + 1 for each in standings]),
-        numbers([each.last_seq for each in standings]),
-        numbers([each.acked_seq for each in standings]),
-        joined([msgspec.json.encode(each.event_counts).decode() for each in standings]),
-        numbers([each.heartbeat_at and each.heartbeat_at.isoformat() for each in standings]),
-        numbers([each.work_at and each.work_at.isoformat() for each in standings]),
+        *positions(standings),
         Change.SANDBOX_EVENT.value,
         notice.channel,
         notice.payload,

@@ -5,13 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from omoi_os.errors import BeyondGap, OmoiError
+from omoi_os.errors import BadToken, BeyondGap, OmoiError
 from omoi_os.ids import uuid7_text
 from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes.drafts import Batch, Draft
 from omoi_os.sandboxes.events import REJECTED, Recorded, Rejection, is_work, stub
 from omoi_os.sandboxes.log import count
 from omoi_os.sandboxes.masking import Masker
+from omoi_os.sandboxes.service import UNKNOWN_TOKEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,10 @@ class Post:
             self.answer.set_result(outcome)
 
 
+#: What is said to whom.
+Answers = list[tuple[Post, "Answer | OmoiError"]]
+
+
 class NeedsLook(Exception):
     """The post cannot be answered from the sandbox's row alone."""
 
@@ -87,6 +92,7 @@ class Standing:
     """A sandbox's row, as far as events change it, and the events that are to be added."""
 
     sandbox_id: str
+    token_hash: str
     fence: int
     last_seq: int
     acked_seq: int
@@ -95,6 +101,14 @@ class Standing:
     work_at: datetime | None = None
     rows: list[Row] = field(default_factory=list)
     event_ids: set[str] = field(default_factory=set)
+
+    def take_all(self, posts: Sequence[Post], masker: Masker, *, now: datetime) -> Answers:
+        """Number the events of posts in their order, as far as they were sent with the sandbox's token."""
+        good = self.token_hash
+        return [
+            (post, self.take(post, masker, now=now) if post.token_hash == good else BadToken(UNKNOWN_TOKEN))
+            for post in posts
+        ]
 
     def take(self, post: Post, masker: Masker, *, now: datetime) -> "Answer | OmoiError":
         """Number the events of a post; the answer holds once the rows are committed. `NeedsLook` changes nothing."""

@@ -12,14 +12,17 @@ import psycopg
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from omoi_os import failpoint
 from omoi_os.bus.base import Bus
 from omoi_os.db import pipeline as pipelines
 from omoi_os.db.base import Sessions
+from omoi_os.db.pipeline import Pipeline
 from omoi_os.errors import BadToken, NotReady
-from omoi_os.sandboxes import group, intake, repository
+from omoi_os.sandboxes import group, intake, quick, repository
 from omoi_os.sandboxes.drafts import Batch
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.posts import Answer, Post, Received, Sender
+from omoi_os.sandboxes.quick import Memory
 from omoi_os.sandboxes.service import UNKNOWN_TOKEN
 
 log = logging.getLogger(__name__)
@@ -46,6 +49,7 @@ class Writer:
 
     def __init__(self, sessions: Sessions, bus: Bus, masker: Masker) -> None:
         self._sessions, self._bus, self._masker = sessions, bus, masker
+        self._memory = Memory()
         self._queue: deque[Post] = deque()
         self._held: dict[str, list[Post]] = {}
         self._apart = asyncio.Semaphore(APART_AT_ONCE)
@@ -132,15 +136,20 @@ class Writer:
         """Answer what one commit can hold. Returns the sandboxes whose posts must be taken one by one."""
         everyone = [post for some in posts.values() for post in some]
         pipeline, raw = await pipelines.on(connection)
+        now, rest = datetime.now(UTC), posts
         try:
-            outcome = await group.store(pipeline, self._bus, posts, now=datetime.now(UTC), masker=self._masker)
+            if not failpoint.ARMED:
+                rest = await self._store_quickly(pipeline, posts, now=now)
+            if not rest:
+                return set()
+            outcome = await group.store(pipeline, self._bus, rest, now=now, masker=self._masker)
         except psycopg.Error as error:
             if raw.closed:
                 self._fail(everyone)
                 await connection.invalidate()
                 raise
             log.warning("events: a commit failed, its posts are taken one by one: %s", str(error).strip()[:300])
-            return set(posts)
+            return set(rest)
         except Exception:
             self._fail(everyone)
             await connection.invalidate()
@@ -148,7 +157,19 @@ class Writer:
             raise
         for post, answer in outcome.answers:
             post.settle(answer)
+        for standing in outcome.standings:
+            self._memory.keep(standing)
         return outcome.apart
+
+    async def _store_quickly(
+        self, pipeline: Pipeline, posts: dict[str, list[Post]], *, now: datetime
+    ) -> dict[str, list[Post]]:
+        """Answer what one round trip can hold. Returns the others."""
+        answers = await quick.store(pipeline, self._bus, posts, now=now, masker=self._masker, memory=self._memory)
+        for post, answer in answers:
+            post.settle(answer)
+        answered = {post.sandbox_id for post, _ in answers}
+        return {key: some for key, some in posts.items() if key not in answered}
 
     def _next(self) -> dict[str, list[Post]]:
         """The posts of the next commit, by sandbox; those of a sandbox that is served apart wait behind it."""
@@ -190,6 +211,7 @@ class Writer:
 
     async def _serve(self, sandbox_id: str, posts: Sequence[Post]) -> None:
         """Take one sandbox's posts by themselves, each in a transaction of its own."""
+        self._memory.forget(sandbox_id)
         async with self._apart:
             for post in posts:
                 if post.is_dropped():

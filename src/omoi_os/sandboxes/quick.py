@@ -1,0 +1,180 @@
+"""One round trip for sandboxes whose rows this process remembers; where one has changed since, nothing is stored."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from omoi_os.bus.base import Bus, Notice, Topic
+from omoi_os.db.pipeline import BEGIN, COMMIT, PLANNED, Pipeline, Statement, joined, numbers
+from omoi_os.sandboxes.group import MOVES, columns, has_effect, named, positions
+from omoi_os.sandboxes.lifecycle import ENDED
+from omoi_os.sandboxes.masking import Masker
+from omoi_os.sandboxes.posts import Answers, NeedsLook, Post, Standing
+from omoi_os.stream.models import Change
+
+MAX_REMEMBERED = 10_000
+
+#: As in `group`, all advisory locks come before the first row is locked. `held` are the rows that are as remembered.
+_STORE = Statement(
+    "omoi_store",
+    f"""
+    WITH given AS (
+        SELECT * FROM unnest(
+            string_to_array($1, chr(31)), string_to_array($2, chr(31)), $3::int8[], $4::int8[], $5::int8[], $6::int8[],
+            $7::int8[], string_to_array($8, chr(31)), $9::timestamptz[], $10::timestamptz[]
+        ) AS g(id, token_hash, fence, was_last, was_acked, last_seq, acked_seq, event_counts, heartbeat_at, work_at)
+    ), free AS MATERIALIZED (
+        SELECT id FROM unnest(string_to_array($1, chr(31))) AS id
+        WHERE pg_try_advisory_xact_lock(hashtextextended(id, 0))
+    ), known AS MATERIALIZED (
+        SELECT u.sandbox_id
+        FROM unnest(string_to_array($11, chr(31)), string_to_array($12, chr(31))) AS u(sandbox_id, event_id)
+        CROSS JOIN LATERAL (
+            SELECT FROM sandbox_events e WHERE e.sandbox_id = u.sandbox_id AND e.event_id = u.event_id LIMIT 1
+        ) AS stored
+    ), held AS MATERIALIZED (
+        SELECT s.id, g.was_last, g.last_seq, g.acked_seq, g.event_counts, g.heartbeat_at, g.work_at
+        FROM sandboxes s JOIN tasks t ON t.id = s.task_id JOIN given g ON g.id = s.id
+        WHERE s.id = ANY ((SELECT array_agg(id) FROM free)::text[])
+          AND s.token_hash = g.token_hash AND s.fence = g.fence
+          AND s.last_seq = g.was_last AND s.acked_seq = g.was_acked
+          AND s.status <> ALL (string_to_array($13, chr(31))) AND NOT ({MOVES})
+          AND s.id NOT IN (SELECT sandbox_id FROM known)
+        FOR NO KEY UPDATE OF s SKIP LOCKED
+    ), added AS (
+        INSERT INTO sandbox_events
+            (sandbox_id, seq, event_id, fence, posted_seq, event_type, event_data, source, occurred_at, created_at)
+        SELECT sandbox_id, seq, event_id, fence, posted_seq, event_type, event_data::json, source, occurred_at, $23
+        FROM unnest(
+            string_to_array($14, chr(31)), $15::int8[], string_to_array($16, chr(31)), $17::int8[], $18::int8[],
+            string_to_array($19, chr(31)), string_to_array($20, chr(31)), string_to_array($21, chr(31)),
+            $22::timestamptz[]
+        ) AS e(sandbox_id, seq, event_id, fence, posted_seq, event_type, event_data, source, occurred_at)
+        WHERE sandbox_id IN (SELECT id FROM held)
+    ), moved AS (
+        UPDATE sandboxes s SET
+            last_seq = h.last_seq, acked_seq = h.acked_seq, event_counts = h.event_counts::json,
+            last_heartbeat_at = coalesce(h.heartbeat_at, s.last_heartbeat_at),
+            first_heartbeat_at = coalesce(s.first_heartbeat_at, h.heartbeat_at),
+            last_work_at = coalesce(h.work_at, s.last_work_at)
+        FROM held h WHERE s.id = h.id
+        RETURNING s.project_id, s.id, h.was_last + 1 AS first_seq, s.last_seq
+    ), told AS (
+        INSERT INTO outbox (change, project_id, sandbox_id, first_seq, last_seq)
+        SELECT $24, project_id, id, first_seq, last_seq FROM moved
+    )
+    SELECT id, CASE WHEN $26::text IS NOT NULL THEN pg_notify($25, $26)::text END FROM moved
+    """,  # noqa: S608  nothing of it comes from outside
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A sandbox's row, as far as events need it, as the last commit of this process left it."""
+
+    token_hash: str
+    fence: int
+    last_seq: int
+    acked_seq: int
+    event_counts: dict[str, int]
+
+
+class Memory:
+    """The rows of the sandboxes that posted last."""
+
+    def __init__(self, *, limit: int = MAX_REMEMBERED) -> None:
+        self._limit = limit
+        self._rows: OrderedDict[str, Remembered] = OrderedDict()
+
+    def get(self, sandbox_id: str) -> Remembered | None:
+        """The row, if it is remembered."""
+        return self._rows.get(sandbox_id)
+
+    def keep(self, standing: Standing) -> None:
+        """What a commit has left."""
+        self._rows[standing.sandbox_id] = Remembered(
+            standing.token_hash, standing.fence, standing.last_seq, standing.acked_seq, standing.event_counts
+        )
+        self._rows.move_to_end(standing.sandbox_id)
+        if len(self._rows) > self._limit:
+            self._rows.popitem(last=False)
+
+    def forget(self, sandbox_id: str) -> None:
+        """It may have changed."""
+        self._rows.pop(sandbox_id, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """The posts of one sandbox, numbered by what is remembered of it."""
+
+    row: Remembered
+    posts: Sequence[Post]
+    standing: Standing
+    answers: Answers
+
+
+async def store(
+    pipeline: Pipeline, bus: Bus, posts: Mapping[str, Sequence[Post]], *, now: datetime, masker: Masker, memory: Memory
+) -> Answers:
+    """Store the posts of those sandboxes whose rows are as they are remembered. Only they are answered."""
+    tries = {key: found for key, some in posts.items() if (found := _number(key, some, memory, masker, now=now))}
+    if not tries:
+        return []
+    notice = bus.notice(Topic.STREAM, "")
+    pipeline.send(BEGIN)
+    pipeline.send(PLANNED)
+    _send(pipeline, list(tries.values()), notice, now=now)
+    pipeline.send(COMMIT)
+    try:
+        _, _, stored, _ = await pipeline.answers(last=True)
+    except BaseException:
+        for key in tries:
+            memory.forget(key)
+        raise
+    if stored and notice.committed is not None:
+        notice.committed()
+    done = {row[0] for row in stored}
+    answers: Answers = []
+    for key, found in tries.items():
+        if key in done:
+            memory.keep(found.standing)
+            answers += found.answers
+        else:
+            memory.forget(key)
+    return answers
+
+
+def _number(key: str, posts: Sequence[Post], memory: Memory, masker: Masker, *, now: datetime) -> _Try | None:
+    row = memory.get(key)
+    if row is None or has_effect(posts):
+        return None
+    standing = Standing(key, row.token_hash, row.fence, row.last_seq, row.acked_seq, dict(row.event_counts))
+    try:
+        answers = standing.take_all(posts, masker, now=now)
+    except NeedsLook:
+        return None
+    return _Try(row, posts, standing, answers) if standing.rows else None
+
+
+def _send(pipeline: Pipeline, tries: Sequence[_Try], notice: Notice, *, now: datetime) -> None:
+    standings = [each.standing for each in tries]
+    ids, names = named({each.standing.sandbox_id: each.posts for each in tries})
+    pipeline.send(
+        _STORE,
+        joined([each.sandbox_id for each in standings]),
+        joined([each.token_hash for each in standings]),
+        numbers([each.fence for each in standings]),
+        numbers([each.row.last_seq for each in tries]),
+        numbers([each.row.acked_seq for each in tries]),
+        *positions(standings),
+        joined(ids),
+        joined(names),
+        joined(sorted(ENDED)),
+        *columns([row for standing in standings for row in standing.rows]),
+        now.isoformat(),
+        Change.SANDBOX_EVENT.value,
+        notice.channel,
+        notice.payload,
+    )
