@@ -43,9 +43,10 @@ class Proxy:
     async def stop(self) -> None:
         if self._server:
             self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def fail(self, fault: Fault, *, times: int) -> None:
         """Fail in this way until so many connections have met it, then be well."""
@@ -59,6 +60,8 @@ class Proxy:
         task = asyncio.create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        # One that is cancelled before it has begun closes nothing by itself.
+        task.add_done_callback(lambda _: writer.close())
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         fault = self.fault
