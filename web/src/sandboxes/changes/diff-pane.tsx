@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { ArrowLeft, Download, WrapText } from "lucide-react";
-import { useState, type ReactNode } from "react";
+import { useEffect, useState, type ReactNode } from "react";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { CopyButton } from "@/ui/copy-button";
-import { Diff, type DiffLayout } from "@/ui/diff";
+import { Diff, preloadDiff, type DiffLayout } from "@/ui/diff";
 import { bytes } from "@/ui/figures";
 import { save } from "@/ui/save";
 import { Loading, Trouble } from "@/ui/state";
@@ -38,6 +38,8 @@ export function DiffPane(props: {
   notice?: ReactNode;
 }) {
   const text = useQuery({ ...props.query, staleTime: Infinity, gcTime: 60_000 });
+  // Side by side with the text, not after it.
+  useEffect(preloadDiff, []);
   const [layout, setLayout] = useKept<DiffLayout>("diff-layout", "unified");
   const [wrap, setWrap] = useKept<"yes" | "no">("diff-wrap", "no");
   return (
