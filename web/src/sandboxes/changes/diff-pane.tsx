@@ -37,7 +37,7 @@ export function DiffPane(props: {
   /** Something to say above the diff. */
   notice?: ReactNode;
 }) {
-  const text = useQuery({ ...props.query, staleTime: Infinity, gcTime: 60_000 });
+  const text = useQuery(props.query);
   // Side by side with the text, not after it.
   useEffect(preloadDiff, []);
   const [layout, setLayout] = useKept<DiffLayout>("diff-layout", "unified");
@@ -45,7 +45,7 @@ export function DiffPane(props: {
   return (
     <section aria-label="Diff" className="flex h-full min-w-0 flex-col">
       <header className="flex flex-wrap items-center gap-2 border-b bg-surface px-2 py-1.5">
-        <Button variant="quiet" size="small" className="@3xl:hidden" onClick={props.onBack}>
+        <Button variant="quiet" size="small" className="min-[1100px]:hidden @3xl:hidden" onClick={props.onBack}>
           <ArrowLeft /> Files
         </Button>
         <h2 className="min-w-0 flex-1 text-xs font-medium [overflow-wrap:anywhere]">
