@@ -13,6 +13,7 @@ export function FileLink({ change, sandboxId }: { change: Change; sandboxId: str
   /** Whoever points at it will likely see it: its text and what draws it are on their way before it is pressed. */
   const prepare = () => {
     preloadDiff();
+    import("./changes-view").catch(() => undefined);
     void queries.prefetchQuery(changeDiffQuery(sandboxId, change));
   };
   return (
