@@ -120,7 +120,7 @@ async def _open(page: Page, reporter: Reporter) -> float:
 
 async def _open_diff(page: Page, reporter: Reporter) -> float:
     """From the click on a view that was not looked at before to the first line of the diff."""
-    await page.goto(f"/sandbox/{reporter.id}")
+    await page.goto(f"/sandbox/{reporter.id}?view=details")
     await page.get_by_role("feed").get_by_text("large.py").first.wait_for()
     begun = perf_counter()
     await page.get_by_role("feed").get_by_role("link", name="large.py").click()

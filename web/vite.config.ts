@@ -22,8 +22,23 @@ function fewerLanguages(): Plugin {
   };
 }
 
+/**
+ * The diff's parser copies every line so that none holds on to the whole text, by writing it to bytes and reading them
+ * back: most of the time that a long diff takes to parse. The page keeps the text anyway, to copy and to save it.
+ */
+function sharedLines(): Plugin {
+  return {
+    name: "shared-lines",
+    enforce: "pre",
+    load(id) {
+      if (!id.endsWith("@pierre/diffs/dist/utils/detachString.js")) return null;
+      return "export const detachString = (text) => text; export const releaseStringDetachBuffer = () => {};";
+    },
+  };
+}
+
 export default defineConfig({
-  plugins: [react(), tailwindcss(), fewerLanguages()],
+  plugins: [react(), tailwindcss(), fewerLanguages(), sharedLines()],
   worker: { format: "es", plugins: () => [fewerLanguages()] },
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
   build: { outDir: "../src/omoi_os/web/static", emptyOutDir: true, chunkSizeWarningLimit: 1200, assetsInlineLimit: 0 },

@@ -33,6 +33,23 @@ def test_files_are_listed_by_turn_with_what_became_of_them(page: Page, sandbox_i
     expect(diff(page).get_by_text("binary, it has no lines to show")).to_be_visible()
 
 
+def test_the_first_file_is_open_beside_the_list_where_there_is_room(page: Page, sandbox_id: str) -> None:
+    page.goto(f"/sandbox/{sandbox_id}")
+    expect(files(page).get_by_role("button", name="old-name.txt created")).to_have_attribute("aria-current", "true")
+    expect(diff(page).locator("code").get_by_text("1", exact=True).last).to_be_in_viewport()
+    expect(diff(page).get_by_role("heading", name="old-name.txt")).to_be_in_viewport()
+    assert inaccessible(page) == []
+
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_role("tab", name="Changes").click()
+    expect(files(page)).to_be_visible()
+    expect(diff(page)).to_have_count(0)
+    files(page).get_by_role("button", name="small.txt modified").click()
+    expect(files(page)).to_be_hidden()
+    diff(page).get_by_role("button", name="Files").click()
+    expect(files(page).get_by_role("button", name="big.txt")).to_be_visible()
+
+
 def test_a_diff_is_shown_unified_and_split(page: Page, sandbox_id: str) -> None:
     page.goto(f"/sandbox/{sandbox_id}?view=changes")
     files(page).get_by_role("button", name="small.txt modified").click()
@@ -44,8 +61,6 @@ def test_a_diff_is_shown_unified_and_split(page: Page, sandbox_id: str) -> None:
     expect(diff(page).locator("code")).to_have_count(2)
     diff(page).get_by_role("button", name="Unified").click()
     expect(diff(page).locator("code")).to_have_count(1)
-    diff(page).get_by_role("button", name="Files").click()
-    expect(files(page).get_by_role("button", name="big.txt")).to_be_visible()
 
 
 def test_a_diff_of_twenty_thousand_lines_is_shown_whole(page: Page, sandbox_id: str) -> None:

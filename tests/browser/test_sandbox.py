@@ -4,7 +4,7 @@ import re
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.runs import LONG, a_run, badge, row, rows, sandbox_of
 from tests.browser.test_board import inaccessible
@@ -61,6 +61,20 @@ new MutationObserver(() => {
 def run(platform: Platform) -> Json:
     """The task of a long run, which goes on while the first tests look at it."""
     return a_run(platform, "Look at a long run", LONG)
+
+
+@pytest.fixture(scope="module")
+def many(platform: Platform) -> Json:
+    """The task of a run with thousands of events, which is over."""
+    task = a_run(platform, "A run with thousands of events", MANY)
+    platform.until(task["id"], "completed")
+    return task
+
+
+def beginning(platform: Platform, many: Json) -> Json:
+    """The event of the first words in that run."""
+    events = platform.events(sandbox_of(platform, many))
+    return next(event for event in events if "how it began" in str(event["event_data"]))
 
 
 def test_a_ticket_is_filed_watched_steered_and_verified(page: Page, platform: Platform) -> None:
@@ -208,11 +222,8 @@ def test_a_link_leads_to_an_event_and_marks_it(page: Page, platform: Platform, r
     expect(page.get_by_role("button", name="Jump to latest")).to_be_visible()
 
 
-def test_a_link_into_a_very_long_run_loads_that_part_first(page: Page, platform: Platform) -> None:
-    task = a_run(platform, "A run with thousands of events", MANY)
-    platform.until(task["id"], "completed")
-    sandbox_id = sandbox_of(platform, task)
-    began = next(event for event in platform.events(sandbox_id) if "how it began" in str(event["event_data"]))
+def test_a_link_into_a_very_long_run_loads_that_part_first(page: Page, platform: Platform, many: Json) -> None:
+    sandbox_id, began = sandbox_of(platform, many), beginning(platform, many)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/events?" in request.url else None)
     page.goto(f"/sandbox/{sandbox_id}?ev={began['seq']}")
@@ -220,8 +231,27 @@ def test_a_link_into_a_very_long_run_loads_that_part_first(page: Page, platform:
     expect(row(page, "This is how it began.")).to_be_in_viewport()
     expect(badge(page)).to_have_text("Finished")
     assert sum("beyond" in address for address in asked[:2]) == 1
+
+
+def test_the_latest_is_reached_at_once_from_an_event_far_back(page: Page, platform: Platform, many: Json) -> None:
+    sandbox_id, began = sandbox_of(platform, many), beginning(platform, many)
+    # What lies between them does not come for now.
+    held: list[Route] = []
+    page.route("**/events?*order=asc*", lambda route: held.append(route))
+    page.goto(f"/sandbox/{sandbox_id}?ev={began['seq']}")
+    expect(row(page, "This is how it began.")).to_be_in_viewport()
+
     page.get_by_role("button", name="Jump to latest").click()
     expect(row(page, "Verified: the checks pass")).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Jump to latest")).to_have_count(0)
+    assert len(held) == 1
+
+    held[0].continue_()
+    page.get_by_role("tab", name="Terminal").click()
+    expect(page.get_by_text("3 commands")).to_be_visible()
+    page.get_by_role("feed", name="Events").hover()
+    page.mouse.wheel(0, -100_000)
+    expect(row(page, "This is how it began.")).to_be_in_viewport()
 
 
 def test_everyone_can_use_a_sandbox_page(page: Page, platform: Platform, run: Json) -> None:

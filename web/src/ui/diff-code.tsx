@@ -1,25 +1,22 @@
-import { CodeView, WorkerPoolContextProvider, type CodeViewHandle } from "@pierre/diffs/react";
+import { CodeView, WorkerPoolContext, type CodeViewHandle } from "@pierre/diffs/react";
 import { ChevronDown, ChevronRight } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { DiffProps } from "./diff";
 import { LOOK } from "./diff-look";
+import { pool, THEMES } from "./diff-pool";
 import { filesOf, type PatchFile } from "./patch";
 import { useTheme } from "./use-theme";
 
-const THEMES = { light: "github-light-high-contrast", dark: "github-dark-high-contrast" } as const;
-const POOL = {
-  workerFactory: () => new Worker(new URL("./diff-worker.ts", import.meta.url), { type: "module" }),
-  poolSize: 2,
-};
-const HIGHLIGHTER = { theme: THEMES };
+export { ready } from "./diff-pool";
+
 /** Files with more lines than this are shut at first when they are not alone. */
 const LONG = 2_000;
 
 export default function DiffCode(props: DiffProps) {
   return (
-    <WorkerPoolContextProvider poolOptions={POOL} highlighterOptions={HIGHLIGHTER}>
+    <WorkerPoolContext value={pool}>
       <Files key={props.name} {...props} />
-    </WorkerPoolContextProvider>
+    </WorkerPoolContext>
   );
 }
 

@@ -15,7 +15,17 @@ export interface DiffProps {
   path?: string | null;
 }
 
-const Code = lazy(() => import("./diff-code"));
+const load = async () => {
+  const module = await import("./diff-code");
+  await module.ready;
+  return module;
+};
+const Code = lazy(load);
+
+/** Fetch the diff's program before it is needed; a failure is told where a diff is drawn. */
+export function preloadDiff(): void {
+  load().catch(() => undefined);
+}
 
 /** A diff of any size. It fills the box that it stands in and scrolls there. */
 export function Diff(props: DiffProps) {

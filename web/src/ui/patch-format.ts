@@ -7,39 +7,45 @@ const BINARY = /^Binary files (.+) and (.+) differ$/;
  */
 export function asGit(patch: string): string {
   const out: string[] = [];
-  const lines = patch.split("\n");
+  let copied = 0;
   let removed = 0;
   let added = 0;
   let isNamed = false;
-  for (const [index, line] of lines.entries()) {
+  const insertAt = (place: number, lines: readonly string[]) => {
+    out.push(patch.slice(copied, place), ...lines.map((line) => `${line}\n`));
+    copied = place;
+  };
+  for (let start = 0, end = 0; start < patch.length; start = end + 1) {
+    end = endOfLine(patch, start);
     if (removed > 0 || added > 0) {
-      if (line.startsWith("-")) removed -= 1;
-      else if (line.startsWith("+")) added -= 1;
-      else if (!line.startsWith("\\")) {
-        removed -= 1;
-        added -= 1;
-      }
-      out.push(line);
+      const sign = patch[start];
+      if (sign !== "+" && sign !== "\\") removed -= 1;
+      if (sign !== "-" && sign !== "\\") added -= 1;
       continue;
     }
+    const line = patch.slice(start, end);
     const hunk = HUNK.exec(line);
-    const next = lines[index + 1] ?? "";
     if (hunk !== null) {
       removed = Number(hunk[1] ?? 1);
       added = Number(hunk[2] ?? 1);
       isNamed = false;
     } else if (line.startsWith("diff --git ")) {
       isNamed = true;
-    } else if (!isNamed && line.startsWith("--- ") && next.startsWith("+++ ")) {
-      out.push(...beginning(line.slice(4), next.slice(4)));
+    } else if (!isNamed && line.startsWith("--- ") && patch.startsWith("+++ ", end + 1)) {
+      insertAt(start, beginning(line.slice(4), patch.slice(end + 5, endOfLine(patch, end + 1))));
       isNamed = true;
-    } else if (!isNamed && BINARY.test(line)) {
-      const [, before = "", after = ""] = BINARY.exec(line) ?? [];
-      out.push(...beginning(before, after));
+    } else if (!isNamed) {
+      const [, before, after] = BINARY.exec(line) ?? [];
+      if (before !== undefined && after !== undefined) insertAt(start, beginning(before, after));
     }
-    out.push(line);
   }
-  return out.join("\n");
+  return out.length === 0 ? patch : out.join("") + patch.slice(copied);
+}
+
+/** Where the line that begins at a place ends. */
+function endOfLine(text: string, start: number): number {
+  const end = text.indexOf("\n", start);
+  return end === -1 ? text.length : end;
 }
 
 function beginning(before: string, after: string): string[] {

@@ -38,6 +38,8 @@ export interface ScrollList {
   padding?: number;
   /** Whether older ones are still to come behind the last item, so that being there is not being at the end. */
   hasGap?: boolean;
+  /** Called before the way to the latest begins. */
+  onLatest?(): void;
 }
 
 /** A list's scrolling: `scrolling.ts` says what is meant, this does it. Only what is in sight is drawn. */
@@ -60,7 +62,7 @@ export function useScroll(box: RefObject<HTMLDivElement | null>, list: ScrollLis
     getItemKey,
     getScrollElement: () => box.current,
     estimateSize: list.heightOf,
-    rangeExtractor: (range: Range) => withKept(defaultRangeExtractor(range), kept, count),
+    rangeExtractor: (range: Range) => withKept(defaultRangeExtractor(state.intent === "follow" ? endOf(range) : range), kept, count),
     overscan: 6,
     paddingStart: padding,
     paddingEnd: padding,
@@ -91,6 +93,7 @@ export function useScroll(box: RefObject<HTMLDivElement | null>, list: ScrollLis
     },
     toLatest() {
       touched.current = -Infinity;
+      list.onLatest?.();
       dispatch({ type: "latest" });
       virtualizer.scrollToEnd();
     },
@@ -136,6 +139,12 @@ function useFollowing(
 
 function isAtEnd(element: HTMLElement): boolean {
   return element.scrollHeight - element.scrollTop - element.clientHeight <= END_PX;
+}
+
+/** While the end is followed, what is there next is drawn at once and not only when the list has been scrolled to it. */
+function endOf(range: Range): Range {
+  const ahead = Math.max(0, range.count - 1 - range.endIndex);
+  return { ...range, startIndex: range.startIndex + ahead, endIndex: range.endIndex + ahead };
 }
 
 /** The row that has the focus stays there however far it is scrolled away. */

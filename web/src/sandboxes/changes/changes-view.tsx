@@ -4,6 +4,7 @@ import { cn } from "@/ui/cn";
 import { SearchBox } from "@/ui/search-box";
 import { Empty } from "@/ui/state";
 import { Toggle } from "@/ui/toggle";
+import { useMedia } from "@/ui/use-media";
 import { useCollected } from "../feed/collected";
 import type { ViewProps } from "../view";
 import { ChangePane } from "./change-pane";
@@ -21,7 +22,10 @@ const MODES = [
   { value: "session", label: "Whole session" },
 ] as const;
 
-/** Files that the agent changed: turn by turn or over the whole session, each with its diff. */
+/**
+ * Files that the agent changed: turn by turn or over the whole session, each with its diff. List and diff stand beside
+ * each other, on top of each other where the page has two panes, or one at a time where there is room for one only.
+ */
 export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
   const { all } = useCollected(feed, () => new Changes());
   const [query, setQuery] = useState("");
@@ -29,6 +33,7 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
   const changes = useMemo(() => shown(all, count, upTo, query), [all, count, upTo, query]);
   const pane = usePane(changes);
   const { mode, file, open, isOpen, close } = pane;
+  const hasRoom = useMedia("(min-width: 48rem)");
   if (all.length === 0) {
     return (
       <Empty title={feed.isWhole ? "No file has been changed" : "Looking for changes"}>
@@ -38,8 +43,11 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
   }
   return (
     <div className="@container h-full min-h-0">
-      <div className="grid h-full min-h-0 grid-cols-1 @3xl:grid-cols-[minmax(16rem,22rem)_1fr]">
-        <section aria-label="Changed files" className={cn("flex min-h-0 flex-col @3xl:border-r", isOpen && "@max-3xl:hidden")}>
+      <div className="grid h-full min-h-0 grid-cols-1 min-[1100px]:grid-rows-[minmax(9rem,36%)_minmax(0,1fr)] @3xl:grid-cols-[minmax(16rem,22rem)_1fr] @3xl:grid-rows-[minmax(0,1fr)]">
+        <section
+          aria-label="Changed files"
+          className={cn("flex min-h-0 flex-col min-[1100px]:border-b @3xl:border-r @3xl:border-b-0", isOpen && "max-[1100px]:@max-3xl:hidden")}
+        >
           <ListHeader changes={changes} mode={mode} onMode={pane.setMode} query={query} onQuery={setQuery} />
           <div className="min-h-0 flex-1 overflow-y-auto p-2">
             {changes.length === 0 ? (
@@ -53,8 +61,8 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
             )}
           </div>
         </section>
-        <div className={cn("min-h-0 min-w-0", !isOpen && "@max-3xl:hidden")}>
-          {mode === "session" ? (
+        <div className={cn("min-h-0 min-w-0", !isOpen && "max-[1100px]:@max-3xl:hidden")}>
+          {!hasRoom && !isOpen ? null : mode === "session" ? (
             <SessionPane sandbox={sandbox} changes={changes} total={all.length} upTo={upTo} path={file} onBack={close} />
           ) : open === null ? null : (
             <ChangePane sandbox={sandbox} change={open} onBack={close} />

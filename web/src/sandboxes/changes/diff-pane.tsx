@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { ArrowLeft, Download, WrapText } from "lucide-react";
-import { useState, type ReactNode } from "react";
+import { useEffect, useState, type ReactNode } from "react";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { CopyButton } from "@/ui/copy-button";
-import { Diff, type DiffLayout } from "@/ui/diff";
+import { Diff, preloadDiff, type DiffLayout } from "@/ui/diff";
 import { bytes } from "@/ui/figures";
 import { save } from "@/ui/save";
 import { Loading, Trouble } from "@/ui/state";
@@ -37,13 +37,15 @@ export function DiffPane(props: {
   /** Something to say above the diff. */
   notice?: ReactNode;
 }) {
-  const text = useQuery({ ...props.query, staleTime: Infinity, gcTime: 60_000 });
+  const text = useQuery(props.query);
+  // Side by side with the text, not after it.
+  useEffect(preloadDiff, []);
   const [layout, setLayout] = useKept<DiffLayout>("diff-layout", "unified");
   const [wrap, setWrap] = useKept<"yes" | "no">("diff-wrap", "no");
   return (
     <section aria-label="Diff" className="flex h-full min-w-0 flex-col">
       <header className="flex flex-wrap items-center gap-2 border-b bg-surface px-2 py-1.5">
-        <Button variant="quiet" size="small" className="@3xl:hidden" onClick={props.onBack}>
+        <Button variant="quiet" size="small" className="min-[1100px]:hidden @3xl:hidden" onClick={props.onBack}>
           <ArrowLeft /> Files
         </Button>
         <h2 className="min-w-0 flex-1 text-xs font-medium [overflow-wrap:anywhere]">

@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import { useEffect, useRef, type ReactNode } from "react";
 import { cn } from "@/ui/cn";
 import { writeOut } from "@/ui/controls";
 import { bytes } from "@/ui/figures";
@@ -16,12 +16,17 @@ export function FileCard(props: {
   /** A control beside the card. */
   action?: ReactNode;
 }) {
-  const { file } = props;
+  const { file, isOpen } = props;
+  const card = useRef<HTMLDivElement>(null);
+  // A link may have opened one far down the list.
+  useEffect(() => {
+    if (isOpen) card.current?.scrollIntoView({ block: "nearest" });
+  }, [isOpen]);
   return (
-    <div className={cn("flex items-start rounded-md border bg-surface", props.isOpen && "@3xl:border-accent @3xl:bg-accent-soft")}>
+    <div ref={card} className={cn("flex items-start rounded-md border bg-surface", isOpen && "min-[1100px]:border-accent min-[1100px]:bg-accent-soft @3xl:border-accent @3xl:bg-accent-soft")}>
       <button
         type="button"
-        aria-current={props.isOpen ? "true" : undefined}
+        aria-current={isOpen ? "true" : undefined}
         onClick={props.onOpen}
         className="min-w-0 flex-1 rounded-md px-2.5 py-1.5 text-left hover:bg-sunken/60"
       >

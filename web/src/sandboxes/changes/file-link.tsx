@@ -1,13 +1,25 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { writeOut } from "@/ui/controls";
+import { preloadDiff } from "@/ui/diff";
 import { ChangeTypeBadge } from "./change-type";
 import type { Change } from "./changes";
 import { Lines } from "./lines";
+import { changeDiffQuery } from "./queries";
 
 /** A changed file in one line, and the way to its diff. */
 export function FileLink({ change, sandboxId }: { change: Change; sandboxId: string }) {
+  const queries = useQueryClient();
+  /** Whoever points at it will likely see it: its text and what draws it are on their way before it is pressed. */
+  const prepare = () => {
+    preloadDiff();
+    import("./changes-view").catch(() => undefined);
+    void queries.prefetchQuery(changeDiffQuery(sandboxId, change));
+  };
   return (
     <Link
+      onPointerEnter={prepare}
+      onFocus={prepare}
       to="/sandbox/$sandboxId"
       params={{ sandboxId }}
       search={(before) => ({ ...before, view: "changes" as const, ev: change.seq })}

@@ -1,21 +1,27 @@
 import { fetchText } from "@/api/client";
 import type { Change } from "./changes";
 
-/** A text of the past: what was fetched of it stays. */
 export interface TextQuery {
   queryKey: readonly unknown[];
   queryFn: (context: { signal: AbortSignal }) => Promise<string>;
+  staleTime: number;
+  gcTime: number;
 }
+
+/** Texts of the past: what was fetched of one is never old, but it may be large. */
+const PAST = { staleTime: Infinity, gcTime: 60_000 };
 
 export const changeDiffQuery = (sandboxId: string, change: Change): TextQuery => ({
   queryKey: ["diff", sandboxId, change.eventId],
   queryFn: ({ signal }) => diffOf(sandboxId, change, signal),
+  ...PAST,
 });
 
 /** Everything that a run changed. `edits` is how many changes there were when it was asked for. */
 export const sessionDiffQuery = (sandboxId: string, edits: number, isOver: boolean): TextQuery => ({
   queryKey: ["session-diff", sandboxId, edits, isOver],
   queryFn: ({ signal }) => fetchText(`/api/v1/sandboxes/${encodeURIComponent(sandboxId)}/diff`, signal),
+  ...PAST,
 });
 
 /** Several changes one after the other, as they were made. */
@@ -26,6 +32,7 @@ export const editsQuery = (sandboxId: string, changes: readonly Change[]): TextQ
     for (const change of changes) parts.push(await diffOf(sandboxId, change, signal));
     return parts.join("");
   },
+  ...PAST,
 });
 
 function diffOf(sandboxId: string, change: Change, signal: AbortSignal): Promise<string> {

@@ -7,28 +7,38 @@ export interface Collector {
   add(event: SandboxEvent): void;
 }
 
-/** Keeps a collector in step with a feed: each event is added once; only what comes at the front begins anew. */
+/** So much must have come at the front, of what is there, before everything is added anew. */
+const SHARE = 0.5;
+
+/**
+ * Keeps a collector in step with a feed: each event is added once. What comes at the front makes it begin anew, which is put
+ * off while a long run is loaded page by page, so that the work grows with the run and not with its square.
+ */
 export class Collected<C extends Collector> {
   collector: C;
   readonly #make: () => C;
-  #events: readonly SandboxEvent[] = [];
-  #added = 0;
+  /** The numbers of the first event that was added, and of the one to add next. */
+  #first = 0;
+  #next = 0;
 
   constructor(make: () => C) {
     this.#make = make;
     this.collector = make();
   }
 
-  follow(events: readonly SandboxEvent[]): C {
-    if (events !== this.#events) {
-      this.#events = events;
-      this.#added = 0;
+  follow(events: readonly SandboxEvent[], isWhole = false): C {
+    const first = events[0]?.seq;
+    if (first === undefined) return this.collector;
+    const older = this.#first - first;
+    if (older < 0 || (older > 0 && (isWhole || older >= (this.#next - this.#first) * SHARE)) || this.#next === 0) {
       this.collector = this.#make();
+      this.#first = this.#next = first;
     }
-    for (; this.#added < events.length; this.#added += 1) {
-      const event = events[this.#added];
+    for (let place = this.#next - first; place < events.length; place += 1) {
+      const event = events[place];
       if (event !== undefined) this.collector.add(event);
     }
+    this.#next = first + events.length;
     return this.collector;
   }
 }
@@ -36,5 +46,5 @@ export class Collected<C extends Collector> {
 /** A collector over a feed. What it holds grows in place: take the feed's `version` where a change must be noticed. */
 export function useCollected<C extends Collector>(feed: Feed, make: () => C): C {
   const [collected] = useState(() => new Collected(make));
-  return collected.follow(feed.events);
+  return collected.follow(feed.events, feed.isWhole);
 }

@@ -54,6 +54,17 @@ describe("a feed that begins in the middle", () => {
     expect(numbers(feed)).toEqual(events(40, 97).map((event) => event.seq));
   });
 
+  it("goes on from the newest when told to, and takes nothing that was asked for the gap", () => {
+    const feed = new Feed();
+    feed.begin(events(40, 60), events(90, 95));
+    feed.skipToTail();
+    feed.bridge(events(61, 80));
+    expect([feed.tail.length, feed.first, feed.last]).toEqual([0, 90, 95]);
+    feed.append(events(96, 97));
+    feed.prepend(events(70, 89));
+    expect(numbers(feed)).toEqual(events(70, 97).map((event) => event.seq));
+  });
+
   it("is one at once when the newest are next to it", () => {
     const feed = new Feed();
     feed.begin(events(1, 5), events(4, 9));

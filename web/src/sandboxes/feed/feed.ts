@@ -58,6 +58,14 @@ export class Feed {
     this.#join();
   }
 
+  /** Leave the middle and go on from the newest events; what lies before them is loaded anew, as it is in any long run. */
+  skipToTail(): void {
+    if (this.tail.length === 0) return;
+    this.events = this.tail;
+    this.tail = [];
+    this.#changed();
+  }
+
   /** Add what happened before the first event; `batch` is in order and ends right before it. */
   prepend(batch: readonly SandboxEvent[]): void {
     const older = this.events.length === 0 ? [...batch] : batch.filter((event) => event.seq < this.first);

@@ -18,6 +18,7 @@ export async function load(feed: Feed, sandboxId: string, wanted: number | undef
     while (feed.tail.length > 0) {
       const between = await read("asc", feed.last);
       if (between.length === 0) break;
+      // Someone may have gone to the newest meanwhile; then these are too old for it and are not taken.
       feed.bridge(between);
     }
   } else {

@@ -141,7 +141,7 @@ function Pace(props: { speed: number; onSpeed: (speed: number) => void; axis: Ax
 function Legend({ timeline }: { timeline: Timeline }) {
   return (
     <ul aria-label="Marks" className="sr-only items-center gap-2 text-2xs text-faint min-[1700px]:not-sr-only min-[1700px]:flex">
-      {LEGEND.filter(({ kind }) => timeline.markers.some((marker) => marker.kind === kind)).map(({ kind, label }) => (
+      {LEGEND.filter(({ kind }) => timeline.kinds.has(kind)).map(({ kind, label }) => (
         <li key={kind} className="flex items-center gap-1">
           <span aria-hidden className={cn("h-2 w-[3px] rounded-full", COLOURS[kind])} />
           {label}

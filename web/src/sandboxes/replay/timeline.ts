@@ -36,6 +36,8 @@ export class Timeline {
   readonly steps: Step[] = [];
   readonly markers: Marker[] = [];
   readonly breaks: Break[] = [];
+  /** The kinds of all markers. */
+  readonly kinds = new Set<MarkerKind>();
 
   add(event: SandboxEvent): void {
     if (event.event_type === "agent.heartbeat") return;
@@ -53,7 +55,9 @@ export class Timeline {
     };
     this.steps.push(step);
     const kind = markerOf(event);
-    if (kind !== null) this.markers.push({ step, kind });
+    if (kind === null) return;
+    this.markers.push({ step, kind });
+    this.kinds.add(kind);
   }
 
   length(axis: Axis): number {

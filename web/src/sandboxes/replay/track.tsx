@@ -1,4 +1,4 @@
-import { useRef, type KeyboardEvent, type PointerEvent } from "react";
+import { memo, useRef, type KeyboardEvent, type PointerEvent } from "react";
 import { cn } from "@/ui/cn";
 import { clock, duration } from "@/ui/time";
 import { columns, type Axis, type MarkerKind, type Timeline } from "./timeline";
@@ -57,7 +57,7 @@ export function Track(props: {
     >
       <div ref={bar} className="relative h-1.5 w-full rounded-full bg-line-strong/60">
         <div className="absolute inset-y-0 left-0 rounded-full bg-accent/50" style={{ width: share }} />
-        <Marks timeline={timeline} axis={axis} />
+        <Marks timeline={timeline} axis={axis} length={length} amount={timeline.markers.length} />
         <span
           className="absolute top-1/2 size-3.5 -translate-1/2 rounded-full border-2 border-surface bg-accent shadow-sm"
           style={{ left: share }}
@@ -67,9 +67,8 @@ export function Track(props: {
   );
 }
 
-/** Pauses that were cut short, and what happened. */
-function Marks({ timeline, axis }: { timeline: Timeline; axis: Axis }) {
-  const length = timeline.length(axis) || 1;
+/** Pauses that were cut short, and what happened. A replay moves with every frame, and these stay as they are. */
+const Marks = memo(function Marks({ timeline, axis, length }: { timeline: Timeline; axis: Axis; length: number; amount: number }) {
   return (
     <>
       {axis === "short"
@@ -91,7 +90,7 @@ function Marks({ timeline, axis }: { timeline: Timeline; axis: Axis }) {
       ))}
     </>
   );
-}
+});
 
 function target(key: string, index: number, last: number): number | null {
   switch (key) {

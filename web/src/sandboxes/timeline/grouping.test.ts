@@ -32,6 +32,16 @@ function arrive(events: readonly SandboxEvent[], seed: number): Timeline {
 }
 
 describe("grouping", () => {
+  it("begins anew when the feed does, further on", () => {
+    const events = randomRun(60, 7);
+    const timeline = new Timeline();
+    timeline.sync({ events: events.slice(0, 20), first: 1, last: 20 });
+    timeline.sync({ events: events.slice(40), first: 41, last: 60 });
+    expect(shape(timeline)).toEqual(shape(grouped(events.slice(40))));
+    timeline.sync({ events, first: 1, last: 60 });
+    expect(shape(timeline)).toEqual(shape(grouped(events)));
+  });
+
   it("puts a call, its answer and its edits into one row", () => {
     const id = { tool_use_id: "a", tool: "Edit" };
     const timeline = grouped([

@@ -50,12 +50,22 @@ export class Timeline {
   sync(feed: { events: readonly SandboxEvent[]; first: number; last: number }): void {
     const { events } = feed;
     if (events.length === 0) return;
+    if (feed.first > this.#first) this.#clear();
     if (this.#last === 0) {
       this.append(events);
     } else {
       if (feed.first < this.#first) this.prepend(events.slice(0, this.#first - feed.first));
       if (feed.last > this.#last) this.append(events.slice(this.#last + 1 - feed.first));
     }
+  }
+
+  /** A feed that begins later than before has nothing to do with the rows that are there. */
+  #clear(): void {
+    this.rows = [];
+    this.counts = {};
+    this.failures = 0;
+    this.#calls.clear();
+    this.#changedFrom = this.#first = this.#last = 0;
   }
 
   append(events: readonly SandboxEvent[]): void {

@@ -42,6 +42,9 @@ export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
     start: search.ev ?? null,
     padding: 10,
     hasGap: feed.tail.length > 0,
+    onLatest: () => {
+      if (upTo === null) feed.skipToTail();
+    },
   });
   const parts = useOpenParts(sandbox.id, upTo, { highlight: search.ev ?? null, current });
   useArrival({ box, feed, timeline, shown, scrolling, parts, ev: search.ev, onHidden: () => change({ kinds: undefined, q: undefined }) });
