@@ -28,7 +28,7 @@ export function Shell() {
     return () => signedOut.removeEventListener("signed-out", forget);
   }, [queries]);
   if (me.isPending) return <Loading what="OmoiOS" />;
-  if (me.isError) return <Trouble what="The page" error={me.error} retry={() => void me.refetch()} />;
+  if (me.data === undefined) return <Trouble what="The page" error={me.error} retry={() => void me.refetch()} />;
   if (me.data === null) return <SignIn />;
   return (
     <LiveProvider>
