@@ -1,6 +1,7 @@
 """The server goes away and comes back: the page says so, goes on by itself, and has missed nothing."""
 
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -101,6 +102,37 @@ def test_what_could_not_be_loaded_comes_by_itself_when_the_server_is_back(
         expect(page.get_by_role("alert")).to_contain_text("The ticket could not be loaded")
 
     expect(page.get_by_role("heading", name="The second one", level=1)).to_be_visible()
+
+
+def test_every_page_and_window_opens_while_the_server_is_away(quiet: BrowserContext, platform: Platform) -> None:
+    task = platform.ticket("Nobody knows how")
+    page = quiet.new_page()
+    with page.expect_response(re.compile("/assets/details-view")):
+        page.goto(f"/?project={task['project_id']}")
+
+    with without_api(platform, quiet):
+        expect(page.get_by_text(BANNER)).to_be_visible()
+        page.keyboard.press("Control+k")
+        expect(page.get_by_role("dialog", name="Go anywhere, do anything")).to_be_visible()
+        page.get_by_role("option", name="Sandboxes").click()
+        expect(page.get_by_role("heading", name="Sandboxes", level=1)).to_be_visible()
+        page.get_by_role("link", name="Activity").click()
+        expect(page.get_by_role("heading", name="Activity", level=1)).to_be_visible()
+
+
+def test_a_page_that_cannot_be_fetched_says_so_and_comes_later(quiet: BrowserContext, platform: Platform) -> None:
+    page = quiet.new_page()
+    quiet.route(re.compile("/assets/list-page"), lambda route: route.abort())
+    page.goto("/activity")
+    expect(page.get_by_role("heading", name="Activity", level=1)).to_be_visible()
+
+    with without_api(platform, quiet):
+        expect(page.get_by_text(BANNER)).to_be_visible()
+        page.get_by_role("link", name="Sandboxes").click()
+        expect(page.get_by_text("The page could not be loaded; it comes when the server is back.")).to_be_visible()
+        quiet.unroute_all()
+
+    expect(page.get_by_role("heading", name="Sandboxes", level=1)).to_be_visible()
 
 
 def test_what_is_shown_stays_when_it_cannot_be_loaded_again(quiet: BrowserContext, platform: Platform) -> None:
