@@ -114,7 +114,7 @@ def test_an_interrupt_stops_the_turn_at_once_and_a_stop_the_sandbox(page: Page, 
 
     page.get_by_role("button", name="Interrupt").click()
 
-    expect(row(page, "Interrupted")).to_be_visible()
+    expect(rows(page).filter(has_text=re.compile("Interrupted")).first).to_be_visible()
     expect(row(page, "I was told: Enough of that")).to_be_visible()
     expect(page.get_by_label("Message to the agent")).to_have_count(0)
     expect(page.get_by_text("It takes no more messages")).to_be_visible()
