@@ -30,6 +30,7 @@ def without_api(platform: Platform, _: BrowserContext) -> Iterator[None]:
     os.kill(api, signal.SIGKILL)
     yield
     os.kill(platform.process.pid, signal.SIGCONT)
+    platform.get("/auth/me")
 
 
 @contextmanager
@@ -154,6 +155,5 @@ def test_what_is_shown_stays_when_it_cannot_be_loaded_again(quiet: BrowserContex
         page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         expect(row).to_be_visible()
         expect(page.get_by_role("alert")).to_have_count(0)
-    platform.get("/auth/me")
     platform.post(f"/tasks/{task['id']}/cancel")
     expect(row).to_contain_text("stopped")
