@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -105,7 +106,7 @@ def lively(platform: Platform) -> Scene:
     """Forty tickets: done, failed, waiting, cancelled, and one with an agent at work."""
     project_id = platform.project("shop", max_concurrent_tasks=2)
     finished = {"tool": "Bash", "input": {"command": "git status --short"}}
-    works = {"tool": "Bash", "input": {"command": "python3 -m unittest -v"}, "delay_s": 1.5, "repeat": 400}
+    works = {"tool": "Bash", "input": {"command": "python3 -m unittest -v"}, "delay_s": 3, "repeat": 90}
     platform.script("a", json.dumps({"match": "Share costs", "steps": _steps(finished)}))
     platform.script("b", json.dumps({"match": "Divide the bill", "steps": _steps(works)}))
     quick = [{"tool": "Bash", "input": {"command": "date > done.txt"}}, {"text": "Done."}]
@@ -128,6 +129,10 @@ def lively(platform: Platform) -> Scene:
     return Scene(platform.sandboxes(done["id"])[0]["id"], sandbox_id)
 
 
+def _fits_two_panes(page: Page) -> bool:
+    return bool(page.evaluate("innerWidth") > SIZES["390"]["width"])
+
+
 def _board(page: Page, _: Scene) -> None:
     page.goto("/")
     page.get_by_role("link", name="Share costs without losing a cent", exact=True).wait_for()
@@ -136,6 +141,9 @@ def _board(page: Page, _: Scene) -> None:
 def _sandbox(page: Page, scene: Scene) -> None:
     page.goto(f"/sandbox/{scene.busy}")
     page.get_by_role("feed").get_by_role("article").first.wait_for()
+    if _fits_two_panes(page):
+        page.get_by_role("tabpanel").get_by_role("button", name=re.compile("shares.py.*modified")).click()
+        page.get_by_role("region", name="Diff").get_by_text("divmod").first.wait_for()
 
 
 def _changes(page: Page, scene: Scene) -> None:
@@ -145,8 +153,7 @@ def _changes(page: Page, scene: Scene) -> None:
 
 
 def _replay(page: Page, scene: Scene) -> None:
-    # Where two panes fit, the commands stand beside.
-    beside = "view=terminal&" if page.evaluate("innerWidth") > SIZES["390"]["width"] else ""
+    beside = "view=terminal&" if _fits_two_panes(page) else ""
     page.goto(f"/sandbox/{scene.done}?{beside}t=24")
     page.get_by_role("button", name="Back to the end").wait_for()
 

@@ -1,20 +1,18 @@
-"""Everyone can use the page: axe finds nothing anywhere, and a keyboard does everything."""
+"""Everyone can use the page: axe finds nothing anywhere, wide or narrow, light or dark, whatever is open."""
 
 import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from uuid import uuid4
 
-import axe_playwright_python  # type: ignore[import-untyped]
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from tests.browser.conftest import sign_in_link
+from tests.browser.axe import violations
+from tests.browser.conftest import sign_in
 from tests.e2e.platform import Platform
 
-AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 WIDTHS = {"wide": {"width": 1280, "height": 800}, "narrow": {"width": 390, "height": 844}}
 
 #: Every sort of card: text, thinking-free markdown, edits, a failing command, many small ones, colours.
@@ -61,27 +59,6 @@ def things(platform: Platform) -> Iterator[Things]:
         project_id, done["ticket_id"], failed["ticket_id"], platform.sandboxes(done["id"])[0]["id"], str(busy_id)
     )
     platform.post(f"/tasks/{busy['id']}/cancel")
-
-
-_FIND = """async (theme) => {
-  document.documentElement.dataset.theme = theme;
-  dispatchEvent(new Event("themechange"));
-  const ends = (each) => each.effect.getTiming().iterations !== Infinity;
-  await Promise.all(document.getAnimations().filter(ends).map((each) => each.finished.catch(() => null)));
-  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-  const { violations } = await axe.run({ resultTypes: ["violations"] });
-  return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html} ${node.failureSummary}`));
-}"""
-
-
-def violations(page: Page, *themes: str) -> list[str]:
-    """What axe finds in each theme, once nothing moves any more."""
-    if page.evaluate("typeof axe") == "undefined":
-        page.evaluate(AXE)
-    found: list[str] = []
-    for theme in themes or ("light", "dark"):
-        found += [f"{theme}: {wrong[:400]}" for wrong in page.evaluate(_FIND, theme)]
-    return found
 
 
 def heading(page: Page) -> Locator:
@@ -206,9 +183,7 @@ def test_axe_finds_nothing_in_either_theme(
     part: Callable[[Page, Things], Iterator[str]],
     width: str,
 ) -> None:
-    page = open_context(base_url=platform.url, viewport=WIDTHS[width]).new_page()
-    page.goto(sign_in_link(platform))
-    expect(page.get_by_role("navigation", name="Main")).to_be_visible()
+    page = sign_in(open_context(base_url=platform.url, viewport=WIDTHS[width]), platform).new_page()
     found = {what: wrong for what in part(page, things) if (wrong := violations(page))}
     assert found == {}
 
@@ -234,59 +209,3 @@ def test_axe_finds_nothing_where_a_stranger_comes(
     page.goto("/")
     expect(heading(page)).to_be_visible()
     assert violations(page) == []
-
-
-def tab_to(page: Page, place: Locator) -> None:
-    """Press Tab until the focus is there."""
-    expect(place).to_be_visible()
-    for _ in range(120):
-        if place.evaluate("(element) => element === document.activeElement"):
-            return
-        page.keyboard.press("Tab")
-    raise AssertionError(f"Tab does not lead to {place}")
-
-
-def test_a_keyboard_alone_does_everything(page: Page, platform: Platform) -> None:
-    word = f"keys{uuid4().hex[:8]}"
-    steps = [
-        LIVELY[0],
-        {"tool": "Bash", "input": {"command": "echo on"}, "delay_s": 0.5, "repeat": 1000},
-        {"text": "x"},
-    ]
-    platform.script(word, json.dumps({"match": f"^{word}", "steps": steps}))
-    waiting = platform.ticket(f"Nobody knows {word}")
-    page.goto(f"/?q={word}")
-    expect(page.get_by_role("link", name=f"Nobody knows {word}", exact=True)).to_be_visible()
-
-    page.keyboard.press("c")
-    window = page.get_by_role("dialog", name="New ticket")
-    tab_to(page, window.get_by_label("Title"))
-    page.keyboard.type(word)
-    tab_to(page, window.get_by_label("New project"))
-    page.keyboard.type(f"keys/{word}")
-    tab_to(page, window.get_by_role("button", name="Make the ticket"))
-    page.keyboard.press("Enter")
-    expect(window).to_be_hidden()
-    tab_to(page, page.get_by_role("link", name=word, exact=True))
-    page.keyboard.press("Enter")
-    tab_to(page, page.get_by_role("link", name="Watch the agent"))
-    page.keyboard.press("Enter")
-
-    page.wait_for_url("**/sandbox/*")
-    tab_to(page, page.get_by_label("Message to the agent"))
-    page.keyboard.type("Mind the gap.")
-    page.keyboard.press("Control+Enter")
-    expect(page.get_by_label("Messages").get_by_text("Mind the gap.")).to_be_visible()
-    tab_to(page, page.get_by_role("tabpanel").get_by_role("button", name=re.compile("app.py")))
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("region", name="Diff").get_by_text("print(1)").first).to_be_visible()
-
-    page.keyboard.press(",")
-    tab_to(page, page.get_by_role("button", name="Back to live"))
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name="Back to live")).to_have_count(0)
-    page.keyboard.press("g")
-    page.keyboard.press("b")
-    expect(page.get_by_role("link", name=word, exact=True)).to_be_visible()
-    (ticket,) = [each for each in platform.get("/tickets", q=word)["items"] if each["id"] != waiting["ticket_id"]]
-    platform.post(f"/tasks/{ticket['tasks'][0]['id']}/cancel")

@@ -5,8 +5,8 @@ from uuid import uuid4
 
 from playwright.sync_api import Page, expect
 
+from tests.browser.axe import violations
 from tests.browser.runs import a_run
-from tests.browser.test_board import inaccessible
 from tests.e2e.platform import Platform
 
 SEEN = """
@@ -30,7 +30,7 @@ def test_what_happens_appears_by_itself_and_leads_there(page: Page, platform: Pl
     platform.ticket("Another run seen by everyone", project_id=first["project_id"])
     expect(feed.get_by_text("Task is running")).to_be_visible()
     expect(feed.get_by_text("Task is completed")).to_be_visible()
-    assert inaccessible(page) == []
+    assert violations(page, "light") == []
 
     page.get_by_role("button", name="edits").click()
     expect(feed.get_by_role("article")).to_have_count(2)
@@ -59,7 +59,7 @@ def test_the_health_page_counts_what_was_done(page: Page, platform: Platform) ->
     expect(page.locator("svg.recharts-surface").first).to_be_visible()
     page.get_by_text("The same as a table").click()
     expect(page.get_by_role("table", name="Throughput and cost per day").get_by_role("row")).to_have_count(15)
-    assert inaccessible(page) == []
+    assert violations(page, "light") == []
     page.get_by_role("link", name=re.compile(r"^\d+ stopped: show them")).click()
     page.wait_for_url("**/sandboxes?status=stopped")
     expect(page.get_by_role("row").nth(1)).to_contain_text("stopped")

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from uuid import uuid4
 
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
+from tests.browser.axe import violations
 from tests.e2e.platform import Platform
 
 
@@ -17,11 +17,6 @@ def column(page: Page, name: str) -> Locator:
 def card(within: Page | Locator, title: str) -> Locator:
     """The link that a card is."""
     return within.get_by_role("link", name=title, exact=True)
-
-
-def inaccessible(page: Page) -> list[str]:
-    found = Axe().run(page).response["violations"]
-    return [f"{item['id']}: {item['nodes'][0]['html']}" for item in found]
 
 
 def waiting_tickets(platform: Platform, *titles: str, **fields: str) -> str:
@@ -108,6 +103,28 @@ def test_filters_are_kept_in_the_address(page: Page, platform: Platform) -> None
     expect(page.get_by_text("No ticket matches these filters")).to_be_visible()
 
 
+def test_a_new_ticket_is_for_the_project_that_is_shown(page: Page, platform: Platform) -> None:
+    project_id = waiting_tickets(platform)
+    page.goto(f"/?project={project_id}")
+    expect(card(page, "Nobody knows how")).to_be_visible()
+    page.keyboard.press("c")
+    window = page.get_by_role("dialog", name="New ticket")
+    expect(window.get_by_label("Project", exact=True)).to_have_value(project_id)
+    page.keyboard.type("Another one")
+    page.keyboard.press("Enter")
+    expect(window).to_be_hidden()
+    expect(card(page, "Another one")).to_be_visible()
+
+
+def test_a_phone_shows_columns_with_tickets_first(page: Page, platform: Platform) -> None:
+    task = platform.ticket("Nobody knows how")
+    platform.until(task["id"], "failed")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"/?project={task['project_id']}")
+    expect(card(column(page, "Blocked"), "Nobody knows how")).to_be_in_viewport(ratio=1)
+    expect(column(page, "Done")).to_be_hidden()
+
+
 def test_older_tickets_are_loaded_at_the_end(page: Page, platform: Platform) -> None:
     project_id = waiting_tickets(platform, *(f"Waits {number}" for number in range(55)))
     page.goto(f"/?project={project_id}")
@@ -171,7 +188,7 @@ def test_the_keys_of_a_page_are_listed(page: Page, platform: Platform) -> None:
     keys = page.get_by_role("dialog", name="Keys")
     expect(keys.get_by_text("New ticket")).to_be_visible()
     expect(keys.get_by_text("Column to the right")).to_be_visible()
-    assert inaccessible(page) == []
+    assert violations(page, "light") == []
     page.keyboard.press("Escape")
     expect(keys).to_be_hidden()
 
@@ -190,11 +207,11 @@ def test_everyone_can_use_the_board(page: Page, platform: Platform) -> None:
     project_id = waiting_tickets(platform, "One", "Two", ticket_type="bug")
     page.goto(f"/?project={project_id}")
     expect(card(page, "One")).to_be_visible()
-    assert inaccessible(page) == []
+    assert violations(page, "light") == []
     page.keyboard.press("c")
     expect(page.get_by_role("dialog", name="New ticket")).to_be_visible()
-    assert inaccessible(page) == []
+    assert violations(page, "light") == []
     page.keyboard.press("Escape")
     page.keyboard.press("Control+k")
     expect(page.get_by_role("option", name="Board")).to_be_visible()
-    assert inaccessible(page) == []
+    assert violations(page, "light") == []

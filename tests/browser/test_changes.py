@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.axe import violations
 from tests.browser.runs import CHANGED, finished
-from tests.browser.test_board import inaccessible
 from tests.e2e.platform import Platform
 
 
@@ -56,7 +56,7 @@ def test_a_diff_is_shown_unified_and_split(page: Page, sandbox_id: str) -> None:
     expect(diff(page).locator("code")).to_have_count(1)
     diff(page).get_by_role("button", name="Split").click()
     expect(diff(page).locator("code")).to_have_count(2)
-    assert inaccessible(page) == []
+    assert violations(page, "light") == []
     page.reload()
     expect(diff(page).locator("code")).to_have_count(2)
     diff(page).get_by_role("button", name="Unified").click()

@@ -1,19 +1,22 @@
 """The server goes away and comes back: the page says so, goes on by itself, and has missed nothing."""
 
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, Request, expect
 
-from tests.browser.ticking import calls_of_api, calls_on_page, ticking
+from tests.browser.ticking import events_on_page, ticking
 from tests.e2e.platform import Platform
 
 TIMES = 15
 BANNER = "The server is out of reach"
 DRAFT = "half a thought"
+#: How often the page asks again before it gives up.
+RETRIES = 3
 
 Outage = Callable[[Platform, BrowserContext], AbstractContextManager[None]]
 
@@ -27,6 +30,7 @@ def without_api(platform: Platform, _: BrowserContext) -> Iterator[None]:
     os.kill(api, signal.SIGKILL)
     yield
     os.kill(platform.process.pid, signal.SIGCONT)
+    platform.get("/auth/me")
 
 
 @contextmanager
@@ -64,9 +68,10 @@ def test_nothing_is_missed_or_doubled_while_the_server_is_away(
     expect(said).to_have_count(0)
     expect(page.get_by_role("feed").get_by_text("The run is over.").first).to_be_visible(timeout=90_000)
     platform.finished(task["id"])
-    on_page = calls_on_page(page)
-    assert len(on_page) > TIMES
-    assert on_page == calls_of_api(platform, task["sandbox_id"])
+    expect(page.get_by_text("It takes no more messages")).to_be_visible()
+    of_api = [event["seq"] for event in platform.events(task["sandbox_id"])]
+    assert len(of_api) > 2 * TIMES
+    assert events_on_page(page) == of_api
 
 
 def test_a_draft_outlives_the_page_and_the_server(quiet: BrowserContext, platform: Platform) -> None:
@@ -79,3 +84,76 @@ def test_a_draft_outlives_the_page_and_the_server(quiet: BrowserContext, platfor
     page.reload()
     expect(page.get_by_label("Message to the agent")).to_have_value(DRAFT)
     platform.post(f"/tasks/{task['id']}/cancel")
+
+
+def test_what_could_not_be_loaded_comes_by_itself_when_the_server_is_back(
+    quiet: BrowserContext, platform: Platform
+) -> None:
+    project_id = platform.project("comes back")
+    for title in ("The first one", "The second one"):
+        platform.ticket(title, project_id=project_id)
+    page = quiet.new_page()
+    page.goto(f"/?project={project_id}")
+    page.get_by_role("link", name="The first one", exact=True).click()
+    expect(page.get_by_role("heading", name="The first one", level=1)).to_be_visible()
+    page.go_back()
+
+    with without_api(platform, quiet):
+        page.get_by_role("link", name="The second one", exact=True).click()
+        expect(page.get_by_role("alert")).to_contain_text("The ticket could not be loaded")
+
+    expect(page.get_by_role("heading", name="The second one", level=1)).to_be_visible()
+
+
+def test_every_page_and_window_opens_while_the_server_is_away(quiet: BrowserContext, platform: Platform) -> None:
+    task = platform.ticket("Nobody knows how")
+    page = quiet.new_page()
+    with page.expect_response(re.compile("/assets/details-view")):
+        page.goto(f"/?project={task['project_id']}")
+
+    with without_api(platform, quiet):
+        expect(page.get_by_text(BANNER)).to_be_visible()
+        page.keyboard.press("Control+k")
+        expect(page.get_by_role("dialog", name="Go anywhere, do anything")).to_be_visible()
+        page.get_by_role("option", name="Sandboxes").click()
+        expect(page.get_by_role("heading", name="Sandboxes", level=1)).to_be_visible()
+        page.get_by_role("link", name="Activity").click()
+        expect(page.get_by_role("heading", name="Activity", level=1)).to_be_visible()
+
+
+def test_a_page_that_cannot_be_fetched_says_so_and_comes_later(quiet: BrowserContext, platform: Platform) -> None:
+    page = quiet.new_page()
+    quiet.route(re.compile("/assets/list-page"), lambda route: route.abort())
+    page.goto("/activity")
+    expect(page.get_by_role("heading", name="Activity", level=1)).to_be_visible()
+
+    with without_api(platform, quiet):
+        expect(page.get_by_text(BANNER)).to_be_visible()
+        page.get_by_role("link", name="Sandboxes").click()
+        expect(page.get_by_text("The page could not be loaded; it comes when the server is back.")).to_be_visible()
+        quiet.unroute_all()
+
+    expect(page.get_by_role("heading", name="Sandboxes", level=1)).to_be_visible()
+
+
+def test_what_is_shown_stays_when_it_cannot_be_loaded_again(quiet: BrowserContext, platform: Platform) -> None:
+    task = ticking(platform, times=10_000)
+    page = quiet.new_page()
+    page.goto("/sandboxes")
+    row = page.get_by_role("row").filter(has_text=task["sandbox_id"])
+    expect(row).to_be_visible()
+    failed: list[str] = []
+
+    def is_given_up(request: Request) -> bool:
+        if "/api/v1/sandboxes?" in request.url:
+            failed.append(request.url)
+        return len(failed) > RETRIES
+
+    with without_api(platform, quiet):
+        with page.expect_event("requestfailed", is_given_up, timeout=60_000):
+            pass
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        expect(row).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+    platform.post(f"/tasks/{task['id']}/cancel")
+    expect(row).to_contain_text("stopped")

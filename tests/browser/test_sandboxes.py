@@ -5,8 +5,8 @@ from uuid import uuid4
 
 from playwright.sync_api import Page, expect
 
+from tests.browser.axe import violations
 from tests.browser.runs import badge, finished, row
-from tests.browser.test_board import inaccessible
 from tests.e2e.platform import Platform
 
 TALKS = """
@@ -38,7 +38,7 @@ def test_a_prompt_makes_a_sandbox_that_waits_for_more(page: Page, platform: Plat
     page.get_by_label("Budget in dollars").fill("-1")
     expect(page.get_by_role("button", name="Start")).to_be_disabled()
     page.get_by_label("Budget in dollars").fill("2.5")
-    assert inaccessible(page) == []
+    assert violations(page, "light") == []
     page.get_by_role("button", name="Start").click()
 
     page.wait_for_url(re.compile("/sandbox/omoios-"))
@@ -56,7 +56,7 @@ def test_a_prompt_makes_a_sandbox_that_waits_for_more(page: Page, platform: Plat
     page.get_by_role("dialog").get_by_role("button", name="Stop it").click()
     expect(page.get_by_role("row").last).to_contain_text("stopped")
     expect(page.get_by_role("button", name=f"Stop {sandbox_id}")).to_have_count(0)
-    assert inaccessible(page) == []
+    assert violations(page, "light") == []
 
 
 def test_two_runs_are_compared_step_by_step(page: Page, platform: Platform) -> None:
@@ -76,13 +76,13 @@ def test_two_runs_are_compared_step_by_step(page: Page, platform: Platform) -> N
     expect(steps.filter(has_text="one.txt").first).to_contain_text("two.txt")
     page.get_by_label("Only what differs").check()
     expect(steps.filter(has_text="echo same")).to_have_count(0)
-    assert inaccessible(page) == []
+    assert violations(page, "light") == []
     steps.get_by_role("link", name=re.compile("one.txt")).first.click()
     expect(row(page, "one.txt")).to_be_in_viewport()
 
 
 def test_a_sandbox_that_is_not_there_says_so(page: Page, platform: Platform) -> None:
     page.goto("/sandbox/omoios-00000000-000000")
-    expect(page.get_by_role("alert")).to_contain_text("The sandbox could not be loaded")
+    expect(page.get_by_role("alert")).to_contain_text("The sandbox was not found")
     page.goto("/sandboxes?q=nothing-is-called-this")
     expect(page.get_by_text("No sandbox matches")).to_be_visible()

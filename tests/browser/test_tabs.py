@@ -27,4 +27,4 @@ def test_eight_tabs_on_sandboxes_are_live_at_once(context: BrowserContext, platf
     for task in tasks:
         platform.post(f"/tasks/{task['id']}/cancel")
     for tab in tabs:
-        expect(tab.get_by_text("it takes no more messages")).to_be_visible()
+        expect(tab.get_by_text("It takes no more messages")).to_be_visible()

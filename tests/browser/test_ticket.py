@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_board import inaccessible
+from tests.browser.axe import violations
 from tests.e2e.platform import Platform, wait_for
 
 HOSTILE = """<img src=x onerror="document.title='taken'"> [press](javascript:document.title='taken') **bold**
@@ -40,7 +40,7 @@ def test_a_failed_task_says_why_and_is_tried_again_with_a_word(page: Page, platf
     page.goto(f"/tickets/{task['ticket_id']}")
     expect(page.get_by_text(failed["error"])).to_be_visible()
     expect(page.get_by_role("link", name="Attempt 1", exact=True)).to_be_visible()
-    assert inaccessible(page) == []
+    assert violations(page, "light") == []
 
     page.get_by_role("button", name="Try again").click()
     window = page.get_by_role("dialog", name="Try again")

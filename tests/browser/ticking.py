@@ -1,5 +1,6 @@
 """Runs to watch: an agent that gives a command again and again, and what of it a page shows."""
 
+import re
 from uuid import uuid4
 
 from playwright.sync_api import Page, expect
@@ -29,21 +30,30 @@ def ticking(platform: Platform, *, times: int, pause: float = 0.3) -> Json:
     return running
 
 
-def calls_on_page(page: Page) -> list[int]:
-    """The numbers of all tool calls that a timeline shows, from its top to its end, as often as it shows them."""
-    page.get_by_role("group", name="Kinds of events").get_by_role("button", name="Tools").click()
+def events_on_page(page: Page) -> list[int]:
+    """The numbers of all events that a sandbox's page holds, as often as it holds them: the run is replayed."""
+    moment = page.get_by_role("slider", name="Moment of the run")
+    moment.press("Home")
+    seen = []
+    for place in range(int(moment.get_attribute("aria-valuemax") or 0) + 1):
+        expect(moment).to_have_attribute("aria-valuenow", str(place))
+        found = re.match(r"event (\d+), ", moment.get_attribute("aria-valuetext") or "")
+        assert found
+        seen.append(int(found[1]))
+        moment.press("ArrowRight")
+    page.keyboard.press("Escape")
+    return sorted(seen + _heartbeats(page))
+
+
+def _heartbeats(page: Page) -> list[int]:
+    """They have no place in a replay."""
+    chip = page.get_by_role("group", name="Kinds of events").get_by_role("button", name="Heartbeats")
+    if chip.count() == 0:
+        return []
+    chip.click()
     feed = page.get_by_role("feed")
-    expect(feed.get_by_role("article").first).to_be_visible()
-    amount = int(feed.get_by_role("article").first.get_attribute("aria-setsize") or 0)
-    seen: dict[int, int] = {}
-    while len(seen) < amount:
-        for article in feed.get_by_role("article").all():
-            place = int(article.get_attribute("aria-posinset") or 0)
-            seen[place] = int(article.locator("[data-seq]").first.get_attribute("data-seq") or 0)
-        page.keyboard.press("k")
-    return [seen[place] for place in sorted(seen)]
-
-
-def calls_of_api(platform: Platform, sandbox_id: str) -> list[int]:
-    events = platform.events(sandbox_id)
-    return [event["seq"] for event in events if event["event_type"] == "agent.tool_use"]
+    expect(feed.get_by_role("article").first).to_contain_text("heartbeat")
+    for closed in feed.locator("[data-toggle][aria-expanded=false]").all():
+        closed.click()
+    listed = feed.get_by_role("group", name="Heartbeats").get_by_role("listitem").all_text_contents()
+    return [int(line.split()[0].removeprefix("#")) for line in listed]

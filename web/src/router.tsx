@@ -1,7 +1,9 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter } from "@tanstack/react-router";
 import { Broken } from "./shell/broken";
 import { NotThere } from "./shell/not-there";
 import { Shell } from "./shell/shell";
+import { later } from "./ui/later";
+import { Loading } from "./ui/state";
 import { boardSearch, sandboxSearch, sandboxesSearch, activitySearch, compareSearch } from "./search";
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotThere });
@@ -10,58 +12,59 @@ const board = createRoute({
   getParentRoute: () => root,
   path: "/",
   validateSearch: boardSearch,
-  component: lazyRouteComponent(() => import("./tickets/board-page"), "BoardPage"),
+  component: later("The page", () => import("./tickets/board-page").then((module) => module.BoardPage)),
 });
 
 const ticket = createRoute({
   getParentRoute: () => root,
   path: "/tickets/$ticketId",
-  component: lazyRouteComponent(() => import("./tickets/ticket-page"), "TicketPage"),
+  component: later("The page", () => import("./tickets/ticket-page").then((module) => module.TicketPage)),
 });
 
 const sandboxes = createRoute({
   getParentRoute: () => root,
   path: "/sandboxes",
   validateSearch: sandboxesSearch,
-  component: lazyRouteComponent(() => import("./sandboxes/list-page"), "SandboxesPage"),
+  component: later("The page", () => import("./sandboxes/list-page").then((module) => module.SandboxesPage)),
 });
 
 const compare = createRoute({
   getParentRoute: () => root,
   path: "/sandboxes/compare",
   validateSearch: compareSearch,
-  component: lazyRouteComponent(() => import("./sandboxes/compare-page"), "ComparePage"),
+  component: later("The page", () => import("./sandboxes/compare-page").then((module) => module.ComparePage)),
 });
 
 const newSandbox = createRoute({
   getParentRoute: () => root,
   path: "/sandbox/new",
-  component: lazyRouteComponent(() => import("./sandboxes/new-page"), "NewSandboxPage"),
+  component: later("The page", () => import("./sandboxes/new-page").then((module) => module.NewSandboxPage)),
 });
 
 const sandbox = createRoute({
   getParentRoute: () => root,
   path: "/sandbox/$sandboxId",
   validateSearch: sandboxSearch,
-  component: lazyRouteComponent(() => import("./sandboxes/sandbox-page"), "SandboxPage"),
+  component: later("The page", () => import("./sandboxes/sandbox-page").then((module) => module.SandboxPage)),
 });
 
 const activity = createRoute({
   getParentRoute: () => root,
   path: "/activity",
   validateSearch: activitySearch,
-  component: lazyRouteComponent(() => import("./activity/activity-page"), "ActivityPage"),
+  component: later("The page", () => import("./activity/activity-page").then((module) => module.ActivityPage)),
 });
 
 const health = createRoute({
   getParentRoute: () => root,
   path: "/health-overview",
-  component: lazyRouteComponent(() => import("./monitoring/health-page"), "HealthPage"),
+  component: later("The page", () => import("./monitoring/health-page").then((module) => module.HealthPage)),
 });
 
 export const router = createRouter({
   routeTree: root.addChildren([board, ticket, sandboxes, compare, newSandbox, sandbox, activity, health]),
   defaultErrorComponent: Broken,
+  defaultPendingComponent: () => <Loading what="the page" />,
   defaultPreload: "intent",
   scrollRestoration: true,
 });

@@ -137,7 +137,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _show_how_to_go_on(settings: Settings) -> None:
     url = settings.effective_api_url
-    print(f"\nmake run starts the platform and keeps it running; its API is described at {url}/docs.")
+    print(f"\nmake run keeps the platform running and prints a link that opens its page, {url}, in your browser.")
     if settings.uses_scripted_model:
         print(
             "A scripted model played the agent's part. ANTHROPIC_API_KEY=… make demo does the same with a real model."

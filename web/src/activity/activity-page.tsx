@@ -1,7 +1,9 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { ProjectSelect } from "@/projects/project-select";
 import { useProjectNames } from "@/projects/queries";
+import { sandboxesQuery } from "@/sandboxes/queries";
 import { useTitle } from "@/shell/title";
 import { Chip } from "@/ui/chip";
 import { Empty, Loading, Trouble } from "@/ui/state";
@@ -29,7 +31,7 @@ export function ActivityPage() {
 
   return (
     <div className="flex h-full flex-col">
-      <header className="flex flex-wrap items-center gap-2 border-b p-2">
+      <header className="flex flex-wrap items-center gap-2 border-b px-3 py-2">
         <h1 className="mr-2 text-lg font-semibold">Activity</h1>
         <div role="group" aria-label="Kinds that are shown" className="flex flex-wrap gap-1.5">
           {KINDS.map((kind) => (
@@ -52,6 +54,7 @@ export function ActivityPage() {
 
 function Feed({ project, kinds }: { project: string | undefined; kinds: string }) {
   const names = useProjectNames();
+  const titles = useTitles();
   const { entries, older } = useActivity(project);
   const rows = useMemo(() => {
     const wanted = kindsIn(kinds);
@@ -83,7 +86,15 @@ function Feed({ project, kinds }: { project: string | undefined; kinds: string }
       listKey={kinds}
       keyOf={(entry) => entry.key}
       heightOf={(entry) => (entry.change === null ? 49 : 62)}
-      render={(entry) => <EntryRow entry={entry} project={names.get(entry.projectId) ?? ""} />}
+      render={(entry) => (
+        <EntryRow entry={entry} project={names.get(entry.projectId) ?? ""} title={titles.get(entry.sandboxId ?? "")} />
+      )}
     />
   );
+}
+
+/** What the newest sandboxes are for, by their ids. */
+function useTitles(): ReadonlyMap<string, string> {
+  const { data } = useQuery(sandboxesQuery({}));
+  return useMemo(() => new Map(data?.items.map(({ id, task_title }) => [id, task_title])), [data]);
 }

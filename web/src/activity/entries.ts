@@ -3,6 +3,7 @@ import type { Item } from "@/live/subscriptions";
 import { changeOf, type Change } from "@/sandboxes/changes/changes";
 import { senderOf } from "@/sandboxes/composer/senders";
 import { str, targetOf } from "@/sandboxes/payload";
+import { plain } from "@/ui/ansi-text";
 
 export const KINDS = ["edits", "tools", "messages", "runs", "states", "errors"] as const;
 export type Kind = (typeof KINDS)[number];
@@ -41,7 +42,7 @@ export function ofEvent(event: SandboxEvent, projectId: string, sandboxId: strin
     seq: event.seq,
     ticketId: null,
     what,
-    text: (text ?? "").slice(0, 600),
+    text: plain((text ?? "").slice(0, 600)),
     change: changeOf(event),
   };
 }
@@ -84,7 +85,7 @@ function wordsOf(event: SandboxEvent): Words | null {
     case "agent.shutdown":
       return ["runs", "Worker went", why];
     case "task.verified":
-      return ["runs", data.verified === true ? "Task verified" : "Task not verified", why];
+      return data.verified === true ? ["runs", "Task verified"] : ["errors", "Task not verified", why];
     case "sandbox.terminated":
       return ["runs", "Sandbox ended", why];
     default:

@@ -9,7 +9,7 @@ import type { Entry, Kind } from "./entries";
 
 const TONES: Record<Kind, Tone> = { edits: "accent", tools: "neutral", messages: "info", runs: "good", states: "warn", errors: "bad" };
 
-export const EntryRow = memo(function EntryRow({ entry, project }: { entry: Entry; project: string }) {
+export const EntryRow = memo(function EntryRow({ entry, project, title }: { entry: Entry; project: string; title: string | undefined }) {
   return (
     <article className="flex items-start gap-3 border-b px-3 py-1.5">
       <time dateTime={entry.at} title={absolute(entry.at)} className="w-14 shrink-0 font-mono text-2xs leading-5 text-faint">
@@ -17,7 +17,7 @@ export const EntryRow = memo(function EntryRow({ entry, project }: { entry: Entr
       </time>
       <div className="min-w-0 flex-1">
         {entry.change === null ? (
-          <p className="text-xs leading-5">
+          <p className="line-clamp-4 text-xs leading-5" title={entry.text.length > 120 ? entry.text : undefined}>
             <Badge tone={TONES[entry.kind]} className="mr-2 px-1.5 text-2xs">
               {writeOut(entry.what)}
             </Badge>
@@ -30,7 +30,7 @@ export const EntryRow = memo(function EntryRow({ entry, project }: { entry: Entr
         )}
         <p className="flex flex-wrap gap-x-2 text-2xs text-faint">
           <span className="[overflow-wrap:anywhere]">{project}</span>
-          <Where entry={entry} />
+          <Where entry={entry} title={title} />
         </p>
       </div>
     </article>
@@ -38,7 +38,7 @@ export const EntryRow = memo(function EntryRow({ entry, project }: { entry: Entr
 });
 
 /** Where it happened, and the way there. */
-function Where({ entry }: { entry: Entry }) {
+function Where({ entry, title }: { entry: Entry; title: string | undefined }) {
   const look = "text-soft underline-offset-2 hover:text-accent hover:underline";
   return (
     <>
@@ -47,9 +47,10 @@ function Where({ entry }: { entry: Entry }) {
           to="/sandbox/$sandboxId"
           params={{ sandboxId: entry.sandboxId }}
           search={entry.seq === null ? {} : { ev: entry.seq }}
-          className={`${look} font-mono`}
+          title={entry.sandboxId}
+          className={cn(look, "min-w-0 truncate", !title && "font-mono")}
         >
-          {entry.sandboxId}
+          {title || entry.sandboxId}
           {entry.seq === null ? "" : ` #${entry.seq}`}
         </Link>
       )}

@@ -16,7 +16,7 @@ export function HealthPage() {
   useFreshOverview();
   useTitle("Health");
   if (overview.isPending) return <Loading what="the overview" />;
-  if (overview.isError) return <Trouble what="The overview" error={overview.error} retry={() => void overview.refetch()} />;
+  if (overview.data === undefined) return <Trouble what="The overview" error={overview.error} retry={() => void overview.refetch()} />;
   const { queue, sandboxes, days, generated_at } = overview.data;
   return (
     <div className="mx-auto max-w-6xl space-y-3 p-3">

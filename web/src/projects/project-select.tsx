@@ -6,7 +6,7 @@ export function ProjectSelect({ project, onChange }: { project: string | undefin
   const projects = useProjectNames();
   if (projects.size < 2 && project === undefined) return null;
   return (
-    <Select aria-label="Project" className="max-w-44" value={project ?? ""} onChange={({ target }) => onChange(target.value || undefined)}>
+    <Select aria-label="Project" title={projects.get(project ?? "")} className="max-w-44" value={project ?? ""} onChange={({ target }) => onChange(target.value || undefined)}>
       <option value="">All projects</option>
       {project === undefined || projects.has(project) ? null : <option value={project}>Another project</option>}
       {Array.from(projects, ([id, name]) => (

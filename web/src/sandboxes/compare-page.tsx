@@ -41,7 +41,7 @@ export function ComparePage() {
 
 function Both({ a, b }: { a: string; b: string }) {
   const [left, right] = [useQuery(sandboxQuery(a)), useQuery(sandboxQuery(b))];
-  const failed = [left, right].find((each) => each.isError);
+  const failed = [left, right].find((each) => each.isError && each.data === undefined);
   if (failed !== undefined) return <Trouble what="A run" error={failed.error} retry={() => void failed.refetch()} />;
   if (left.data === undefined || right.data === undefined) return <Loading what="the two runs" />;
   return <Comparison a={left.data} b={right.data} />;

@@ -49,7 +49,7 @@ export function SandboxesPage() {
       </div>
       {list.isPending ? (
         <Loading what="sandboxes" />
-      ) : list.isError ? (
+      ) : list.data === undefined ? (
         <Trouble what="Sandboxes" error={list.error} retry={() => void list.refetch()} />
       ) : shown.length === 0 ? (
         <Nothing isFiltered={search.q !== undefined || search.project !== undefined || search.status !== undefined} />

@@ -2,8 +2,9 @@ import { Tooltip } from "radix-ui";
 import type { Sandbox } from "@/api/client";
 import { useLinkState } from "@/live/live";
 import { Badge, Dot } from "@/ui/badge";
-import { useNow } from "@/ui/moment";
+import { Ago, useNow } from "@/ui/moment";
 import { absolute, ago } from "@/ui/time";
+import { Lasted } from "./lasted";
 import { lastHeard, liveness } from "./liveness";
 import type { Signs } from "./liveness-signs";
 
@@ -35,10 +36,17 @@ export function LivenessBadge({ sandbox, signs }: { sandbox: Sandbox; signs: Sig
   );
 }
 
-/** When something was last heard; a beating heart is not an event. */
+/** When something was last heard, while there is something to hear; a beating heart is not an event. */
 export function LastHeard({ sandbox, signs }: { sandbox: Sandbox; signs: Signs }) {
   const now = useNow();
   const heard = lastHeard(sandbox, signs);
+  if (sandbox.ended_at !== null) {
+    return (
+      <span className="text-xs text-faint tabular-nums">
+        ended <Ago at={sandbox.ended_at} /> · lasted <Lasted sandbox={sandbox} />
+      </span>
+    );
+  }
   return (
     <span className="text-xs text-faint tabular-nums">
       last event <Heard at={heard.event} now={now} /> · last heartbeat <Heard at={heard.heartbeat} now={now} />

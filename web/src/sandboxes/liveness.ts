@@ -1,6 +1,7 @@
 import type { Sandbox } from "@/api/client";
 import type { LinkState } from "@/live/connection";
 import type { Tone } from "@/ui/badge";
+import { sentence } from "@/ui/sentence";
 import { ago, duration } from "@/ui/time";
 import type { Signs } from "./liveness-signs";
 
@@ -110,7 +111,7 @@ function waiting(signs: Signs, now: number): Liveness {
 }
 
 function ending(sandbox: Sandbox, signs: Signs): Liveness | null {
-  const reason = sandbox.end_reason === null ? [] : [`Reason: ${sandbox.end_reason}.`];
+  const reason = sandbox.end_reason === null ? [] : [sentence(`Reason: ${sandbox.end_reason}`)];
   switch (sandbox.status) {
     case "lost":
       return say("lost", "Lost", "bad", false, ["It ended without a word.", ...reason]);

@@ -9,6 +9,7 @@ import { useTitle } from "@/shell/title";
 import { Button } from "@/ui/button";
 import { Field, Input, TextArea } from "@/ui/field";
 import { Loading, Trouble } from "@/ui/state";
+import { sentence } from "@/ui/sentence";
 import { Waiting } from "./list/waiting";
 
 interface Draft {
@@ -54,7 +55,7 @@ export function NewSandboxPage() {
   const projects = useQuery(projectsQuery);
   useTitle("New sandbox");
   if (projects.isPending) return <Loading what="projects" />;
-  if (projects.isError) return <Trouble what="Projects" error={projects.error} retry={() => void projects.refetch()} />;
+  if (projects.data === undefined) return <Trouble what="Projects" error={projects.error} retry={() => void projects.refetch()} />;
   return <Form first={projects.data[0]?.id ?? ""} />;
 }
 
@@ -81,7 +82,7 @@ function Form({ first }: { first: string }) {
       <Fields draft={draft} onChange={(changes) => setDraft({ ...draft, ...changes })} />
       {ordered.isError ? (
         <p role="alert" className="text-bad [overflow-wrap:anywhere]">
-          {reason(ordered.error)}
+          {sentence(reason(ordered.error))}
         </p>
       ) : null}
       <Button type="submit" variant="primary" disabled={!isReady(draft) || ordered.isPending}>

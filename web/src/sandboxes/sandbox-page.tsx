@@ -33,7 +33,7 @@ function OneSandbox({ sandboxId }: { sandboxId: string }) {
   const state = useFeed(sandboxId, ev ?? t);
   useTitle(sandbox.data?.task_title || sandboxId);
   if (sandbox.isPending) return <Loading what="the sandbox" />;
-  if (sandbox.isError) return <Trouble what="The sandbox" error={sandbox.error} retry={() => void sandbox.refetch()} />;
+  if (sandbox.data === undefined) return <Trouble what="The sandbox" error={sandbox.error} retry={() => void sandbox.refetch()} />;
   return <Layout sandbox={sandbox.data} state={state} />;
 }
 

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { answer, api, reason, type Sandbox } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
+import { sentence } from "@/ui/sentence";
 
 /** Asks before a sandbox is stopped. */
 export function StopDialog({ sandbox, onClose }: { sandbox: Sandbox; onClose: () => void }) {
@@ -24,7 +25,7 @@ export function StopDialog({ sandbox, onClose }: { sandbox: Sandbox; onClose: ()
       </p>
       {stop.isError ? (
         <p role="alert" className="mt-3 text-bad">
-          {reason(stop.error)}
+          {sentence(reason(stop.error))}
         </p>
       ) : null}
       <div className="mt-4 flex justify-end gap-2">

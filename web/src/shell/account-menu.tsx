@@ -26,7 +26,7 @@ export function AccountMenu({ me }: { me: Me }) {
         onCloseAutoFocus={(event) => {
           if (document.querySelector("[role=dialog]") !== null) event.preventDefault();
         }}
-        className="z-50 w-60 rounded-lg border bg-raised p-1 shadow-xl"
+        className="z-50 w-64 rounded-lg border bg-raised p-1 shadow-xl"
       >
         <DropdownMenu.Label className="border-b px-2 py-1.5">
           <p className="truncate text-sm font-medium" title={name}>

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useLocation, useNavigate } from "@tanstack/react-router";
 import { X } from "lucide-react";
 import { useEffect, useRef, type ReactNode } from "react";
+import { Refusal } from "@/api/client";
 import { follow, useDemo } from "@/tickets/demo";
 import { ticketQuery } from "@/tickets/queries";
 import { Button } from "@/ui/button";
@@ -15,13 +16,14 @@ export function DemoGuide() {
 function Guide({ ticketId }: { ticketId: string }) {
   const navigate = useNavigate();
   const path = useLocation({ select: (location) => location.pathname });
-  const { data: ticket, isError } = useQuery(ticketQuery(ticketId));
+  const { data: ticket, error } = useQuery(ticketQuery(ticketId));
+  const isGone = error instanceof Refusal && error.status === 404;
   const task = ticket?.tasks?.[0];
   const sandboxId = task?.sandbox_id ?? null;
   const led = useRef(false);
   useEffect(() => {
-    if (isError) follow(null);
-  }, [isError]);
+    if (isGone) follow(null);
+  }, [isGone]);
   useEffect(() => {
     if (sandboxId === null || led.current || path !== "/") return;
     led.current = true;

@@ -1,6 +1,7 @@
 import { useQueryClient, type QueryClient, type QueryKey } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import { useLive } from "@/live/live";
+import { Refusal } from "@/api/client";
+import { useLinkState, useLive } from "@/live/live";
 import type { Item } from "@/live/subscriptions";
 import type { TaskTold } from "@/tickets/columns";
 import { isShown, refresh, tellTask, tellTicket } from "@/tickets/placing";
@@ -17,13 +18,18 @@ const GATHER_MS = 150;
 /** More tickets than these at once are looked at as lists. */
 const FEW = 8;
 
-/** Every change of a state is shown as it was told, at once; then what it touched is loaded again. */
+/** Every change of a state is shown as it was told, at once; then what it touched is loaded again. What could not be
+ * loaded while the server was away is asked for when it is back. */
 export function Freshness() {
   const queries = useQueryClient();
   const keys = useRef(new Map<string, QueryKey>());
   const tickets = useRef(new Set<string>());
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
+  const link = useLinkState();
+  useEffect(() => {
+    if (link === "open") void queries.refetchQueries({ type: "active", predicate: ({ state }) => isUnanswered(state.error) });
+  }, [link, queries]);
 
   function look() {
     timer.current = undefined;
@@ -48,6 +54,11 @@ export function Freshness() {
     { onItems: gather, onResync: () => void queries.invalidateQueries() },
   );
   return null;
+}
+
+/** Whether the server did not answer, or could not; a no is not asked for again. */
+function isUnanswered(error: unknown): boolean {
+  return error !== null && !(error instanceof Refusal && error.status < 500);
 }
 
 function tell(queries: QueryClient, item: Item): void {

@@ -10,9 +10,9 @@ export function KeyHelp({ onClose }: { onClose: () => void }) {
   const [groups] = useState(() => keyRegistry.groups);
   return (
     <Dialog open onOpenChange={onClose} title="Keys">
-      <div className="grid gap-x-8 gap-y-5 sm:grid-cols-2">
+      <div className="gap-8 sm:columns-2">
         {groups.map(({ name, bindings }) => (
-          <section key={name}>
+          <section key={name} className="mb-5 break-inside-avoid">
             <h3 className="mb-1.5 text-xs font-semibold text-faint">{name}</h3>
             <dl className="space-y-1.5">
               {bindings.map((binding) => (

@@ -1,10 +1,11 @@
-import { lazy, useEffect } from "react";
+import { useEffect } from "react";
+import { later } from "@/ui/later";
 import { Part } from "@/ui/part";
 import { show, useOverlay } from "./overlays";
 
-const Palette = lazy(() => import("./palette").then((module) => ({ default: module.Palette })));
-const KeyHelp = lazy(() => import("./key-help").then((module) => ({ default: module.KeyHelp })));
-const NewTicket = lazy(() => import("@/tickets/new-ticket").then((module) => ({ default: module.NewTicket })));
+const Palette = later("This window", () => import("./palette").then((module) => module.Palette));
+const KeyHelp = later("This window", () => import("./key-help").then((module) => module.KeyHelp));
+const NewTicket = later("This window", () => import("@/tickets/new-ticket").then((module) => module.NewTicket));
 
 const close = () => show(null);
 

@@ -9,6 +9,7 @@ import { STATUS } from "@/tickets/labels";
 import { ticketSearchQuery } from "@/tickets/queries";
 import { Dot } from "@/ui/badge";
 import { chooseTheme, currentTheme } from "@/ui/theme";
+import { useFocusReturn } from "@/ui/use-focus-return";
 import { Keys } from "./key-help";
 import { show } from "./overlays";
 import { leave } from "./session";
@@ -18,9 +19,17 @@ const ITEM =
 const GROUP =
   "[&_[cmdk-group-heading]]:px-2 [&_[cmdk-group-heading]]:pt-2 [&_[cmdk-group-heading]]:pb-1 [&_[cmdk-group-heading]]:text-2xs [&_[cmdk-group-heading]]:font-semibold [&_[cmdk-group-heading]]:text-faint";
 
+/** Every word must be there; where one begins with what was typed, that comes first. */
+function worth(value: string, typed: string): number {
+  const [text, words] = [value.toLowerCase(), typed.toLowerCase().split(/\s+/)];
+  if (!words.every((word) => text.includes(word))) return 0;
+  return words.every((word) => ` ${text}`.includes(` ${word}`)) ? 1 : 0.5;
+}
+
 /** Go anywhere, do anything, by a few letters. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const [words, setWords] = useState("");
+  const focus = useFocusReturn();
   const then = (run: () => unknown) => () => {
     onClose();
     run();
@@ -31,6 +40,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
         <Radix.Overlay className="fixed inset-0 z-40 bg-black/50" />
         <Radix.Content
           aria-describedby={undefined}
+          onOpenAutoFocus={focus.remember}
+          onCloseAutoFocus={focus.giveBack}
           onKeyDown={(event) => {
             if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
             event.preventDefault();
@@ -39,7 +50,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           className="fixed top-[10vh] left-1/2 z-50 w-[min(36rem,calc(100vw-1.5rem))] -translate-x-1/2 overflow-hidden rounded-xl border bg-raised shadow-2xl"
         >
           <Radix.Title className="sr-only">Go anywhere, do anything</Radix.Title>
-          <Command label="Commands" loop>
+          <Command label="Commands" loop filter={worth}>
             <Command.Input
               value={words}
               onValueChange={setWords}

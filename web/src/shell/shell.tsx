@@ -5,6 +5,7 @@ import { useEffect } from "react";
 import { signedOut } from "@/api/client";
 import { LiveProvider } from "@/live/live";
 import { Button } from "@/ui/button";
+import { fetchAhead } from "@/ui/later";
 import { Notices } from "@/ui/notices";
 import { Loading, Trouble } from "@/ui/state";
 import { AccountMenu } from "./account-menu";
@@ -18,6 +19,9 @@ import { show } from "./overlays";
 import { forgetAll, meQuery } from "./session";
 import { SignIn } from "./sign-in";
 
+/** What the first page needs has come by then. */
+const SETTLED_MS = 3_000;
+
 /** What is around every page: who may see it, where one can go, and whether it is live. */
 export function Shell() {
   const queries = useQueryClient();
@@ -27,8 +31,14 @@ export function Shell() {
     signedOut.addEventListener("signed-out", forget);
     return () => signedOut.removeEventListener("signed-out", forget);
   }, [queries]);
+  const isSignedIn = me.data != null;
+  useEffect(() => {
+    if (!isSignedIn) return;
+    const timer = setTimeout(() => void fetchAhead(), SETTLED_MS);
+    return () => clearTimeout(timer);
+  }, [isSignedIn]);
   if (me.isPending) return <Loading what="OmoiOS" />;
-  if (me.isError) return <Trouble what="The page" error={me.error} retry={() => void me.refetch()} />;
+  if (me.data === undefined) return <Trouble what="The page" error={me.error} retry={() => void me.refetch()} />;
   if (me.data === null) return <SignIn />;
   return (
     <LiveProvider>

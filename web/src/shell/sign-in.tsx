@@ -3,6 +3,7 @@ import { useState, type FormEvent } from "react";
 import { reason } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Field, Input } from "@/ui/field";
+import { sentence } from "@/ui/sentence";
 import { meQuery, signInWithKey } from "./session";
 import { useTitle } from "./title";
 
@@ -18,7 +19,7 @@ export function SignIn() {
     try {
       await signInWithKey(key.trim());
     } catch (caught) {
-      setError(reason(caught));
+      setError(sentence(reason(caught)));
       return;
     }
     setKey("");
@@ -34,7 +35,7 @@ export function SignIn() {
         </div>
         <p className="text-soft">
           Open the sign-in link that the server printed at its start. It works once; for a new one run{" "}
-          <code className="rounded bg-sunken px-1 py-0.5 font-mono text-xs">omoi sign-in</code> where the server runs.
+          <code className="rounded bg-sunken px-1 py-0.5 font-mono text-xs whitespace-nowrap">omoi sign-in</code> where the server runs.
         </p>
         <form onSubmit={submit} className="space-y-3 border-t pt-4">
           <Field label="Or use an API key" error={error}>

@@ -11,7 +11,7 @@ import { Ago } from "@/ui/moment";
 export function Attempts({ taskId }: { taskId: string }) {
   const sandboxes = useQuery(attemptsQuery(taskId));
   if (sandboxes.isPending) return <p className="text-xs text-faint">Loading attempts…</p>;
-  if (sandboxes.isError) return <p className="text-xs text-bad">Attempts could not be loaded: {reason(sandboxes.error)}</p>;
+  if (sandboxes.data === undefined) return <p className="text-xs text-bad">Attempts could not be loaded: {reason(sandboxes.error)}</p>;
   if (sandboxes.data.items.length === 0) return <p className="text-xs text-faint">None yet: it has no sandbox.</p>;
   return (
     <ul className="divide-y rounded-md border">

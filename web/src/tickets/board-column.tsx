@@ -26,7 +26,11 @@ export function BoardColumn({ column, filter, alive, projects, isOpened, onToggl
   return (
     <section
       aria-label={`${column.label}, ${howMany}`}
-      className="flex min-h-0 w-[17.5rem] max-w-[82vw] flex-none snap-start flex-col rounded-xl bg-sunken lg:w-auto lg:min-w-48 lg:flex-1"
+      className={cn(
+        "flex min-h-0 w-[17.5rem] max-w-[82vw] flex-none snap-start flex-col rounded-xl bg-sunken lg:w-auto lg:min-w-48 lg:flex-1",
+        // Where few columns fit, an empty one would push the others out of sight.
+        tickets.length === 0 && !query.isPending && "max-lg:hidden",
+      )}
     >
       <h2 className="flex h-9 shrink-0 items-center gap-2 px-3 text-sm font-semibold">
         {mayFold ? (

@@ -3,6 +3,7 @@ import { answer, api, reason } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { notify } from "@/ui/notices";
+import { sentence } from "@/ui/sentence";
 import { refresh } from "./placing";
 
 /** What is to be cancelled: one task, or all of a ticket that is open. */
@@ -39,7 +40,7 @@ export function CancelDialog({ what, onClose }: { what: Cancelled; onClose: () =
           </span>
         </p>
         <p role="alert" className="text-sm text-bad">
-          {stop.isError ? reason(stop.error) : null}
+          {stop.isError ? sentence(reason(stop.error)) : null}
         </p>
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Keep it</Button>

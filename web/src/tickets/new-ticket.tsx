@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useLocation, useNavigate } from "@tanstack/react-router";
-import { useRef, useState, type FormEvent } from "react";
+import { useLocation, useNavigate, useSearch } from "@tanstack/react-router";
+import { useEffect, useRef, useState, type FormEvent } from "react";
 import { answer, api, newKey, type Ticket } from "@/api/client";
 import { madeProject } from "@/projects/make";
 import { projectsQuery } from "@/projects/queries";
@@ -8,7 +8,7 @@ import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { notify } from "@/ui/notices";
 import { place } from "./placing";
-import { EMPTY_FORM, ticketWords, troubleFrom, troubleOf, type FormTrouble, type TicketForm } from "./ticket-form";
+import { EMPTY_FORM, firstForm, ticketWords, troubleFrom, troubleOf, type FormTrouble, type TicketForm } from "./ticket-form";
 import { TicketFields } from "./ticket-fields";
 
 /** What was written and not sent is there again when the window is opened the next time. */
@@ -32,12 +32,17 @@ async function makeTicket(form: TicketForm, key: string): Promise<Ticket> {
 
 /** The window in which a ticket is written. */
 export function NewTicket({ onClose }: { onClose: () => void }) {
-  const [form, setForm] = useState(draft);
+  const { project } = useSearch({ strict: false });
+  const [form, setForm] = useState(() => firstForm(draft, project));
   const [trouble, setTrouble] = useState<FormTrouble>({});
   const queries = useQueryClient();
   const navigate = useNavigate();
   const isOnBoard = useLocation({ select: (location) => location.pathname === "/" });
   const keyOf = useWishKey();
+  const fields = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (Object.keys(trouble).length > 0) fields.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+  }, [trouble]);
   const make = useMutation({
     mutationFn: (wanted: TicketForm) => makeTicket(wanted, keyOf(wanted)),
     onError: (error) => setTrouble(troubleFrom(error)),
@@ -66,9 +71,9 @@ export function NewTicket({ onClose }: { onClose: () => void }) {
 
   return (
     <Dialog open onOpenChange={onClose} title="New ticket">
-      <form noValidate onSubmit={submit} className="space-y-3">
+      <form ref={fields} noValidate onSubmit={submit} className="space-y-3">
         <TicketFields form={form} trouble={trouble} onChange={change} />
-        <div className="flex items-center justify-end gap-2 pt-1">
+        <div className="sticky -bottom-4 -mx-4 -mb-4 flex items-center justify-end gap-2 border-t bg-raised px-4 py-3">
           <p role="alert" className="mr-auto min-w-0 text-sm text-bad [overflow-wrap:anywhere]">
             {trouble.whole}
           </p>

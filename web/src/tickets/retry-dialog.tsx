@@ -5,6 +5,7 @@ import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { Field, TextArea } from "@/ui/field";
 import { notify } from "@/ui/notices";
+import { sentence } from "@/ui/sentence";
 import { refresh } from "./placing";
 
 /** Try a failed task again, with a word to the agent. */
@@ -35,7 +36,7 @@ export function RetryDialog({ task, onClose }: { task: Task; onClose: () => void
         <Field
           label="A word to the agent"
           hint="What it should do differently; it may be left empty."
-          error={retry.isError ? reason(retry.error) : null}
+          error={retry.isError ? sentence(reason(retry.error)) : null}
         >
           {(ids) => (
             <TextArea {...ids} rows={4} maxLength={20_000} value={message} onChange={({ target }) => setMessage(target.value)} />

@@ -74,7 +74,7 @@ export function TicketFields(props: FieldsProps) {
 
 function Choices({ form, trouble, onChange }: FieldsProps) {
   return (
-    <div className="grid gap-3 sm:grid-cols-3">
+    <div className="grid grid-cols-2 gap-3 sm:grid-cols-3">
       <Field label="Type">
         {(ids) => (
           <Select

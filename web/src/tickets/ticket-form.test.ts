@@ -1,8 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { Refusal } from "@/api/client";
-import { EMPTY_FORM, ticketWords, troubleFrom, troubleOf } from "./ticket-form";
+import { EMPTY_FORM, firstForm, ticketWords, troubleFrom, troubleOf } from "./ticket-form";
 
 describe("a form", () => {
+  it("begins with the page's project, unless something was written before", () => {
+    expect(firstForm({ ...EMPTY_FORM, projectId: "last" }, "shown").projectId).toBe("shown");
+    expect(firstForm({ ...EMPTY_FORM, projectId: "last" }, undefined).projectId).toBe("last");
+    for (const written of [{ title: "x" }, { description: "x" }, { newProject: "a/b" }])
+      expect(firstForm({ ...EMPTY_FORM, ...written }, "shown").projectId).toBe("");
+  });
+
   it("needs a title and a project", () => {
     expect(Object.keys(troubleOf(EMPTY_FORM))).toEqual(["title", "project"]);
     expect(troubleOf({ ...EMPTY_FORM, title: "x", projectId: "p" })).toEqual({});

@@ -1,6 +1,7 @@
 import { Refusal, reason, type TicketIn } from "@/api/client";
 import { wantedProject } from "@/projects/wanted";
 import type { PRIORITIES, TICKET_TYPES } from "@/search";
+import { sentence } from "@/ui/sentence";
 
 /** What the form of a new ticket holds. */
 export interface TicketForm {
@@ -26,6 +27,12 @@ export const EMPTY_FORM: TicketForm = {
   type: "feature",
   priority: "MEDIUM",
 };
+
+/** What the form begins with: what was written before; in one that was not begun, the project that the page is about. */
+export function firstForm(draft: TicketForm, project: string | undefined): TicketForm {
+  const isBegun = draft.title !== "" || draft.description !== "" || draft.newProject !== "";
+  return isBegun || project === undefined ? draft : { ...draft, projectId: project };
+}
 
 /** What is wrong, by field; `whole` is about none of them. */
 export type FormTrouble = Partial<Record<"title" | "description" | "project" | "acceptance" | "budget" | "whole", string>>;
@@ -78,9 +85,4 @@ export function troubleFrom(error: unknown): FormTrouble {
   const fields = error instanceof Refusal ? Object.entries(error.fields) : [];
   const found = fields.flatMap(([name, words]) => (PLACES[name] === undefined ? [] : [[PLACES[name], sentence(words)]]));
   return found.length > 0 ? Object.fromEntries(found) : { whole: sentence(reason(error)) };
-}
-
-function sentence(words: string): string {
-  const begun = words.charAt(0).toUpperCase() + words.slice(1);
-  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }

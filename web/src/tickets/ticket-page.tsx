@@ -38,8 +38,8 @@ function TicketView({ ticket }: { ticket: Ticket }) {
         <Link to="/" className="text-xs text-faint hover:underline">
           Board
         </Link>
-        <div className="flex flex-wrap items-start gap-x-3 gap-y-2">
-          <h1 className="min-w-0 flex-1 basis-64 text-xl leading-7 font-semibold [overflow-wrap:anywhere]">{ticket.title}</h1>
+        <div className="flex flex-wrap items-start gap-x-3 gap-y-2 max-sm:items-center">
+          <h1 className="min-w-0 flex-1 basis-64 text-xl max-sm:basis-full leading-7 font-semibold [overflow-wrap:anywhere]">{ticket.title}</h1>
           <span role="status" className="py-1">
             <Badge tone={status.tone}>{status.label}</Badge>
           </span>

@@ -3,8 +3,17 @@ import { Dialog as Radix } from "radix-ui";
 import type { ReactNode } from "react";
 import { Button } from "./button";
 import { cn } from "./cn";
+import { useFocusReturn } from "./use-focus-return";
 
-/** A window above the page; Escape and a click beside it close it. */
+/** What asks for something first; else the button that leaves all as it is. */
+function focusFirst(event: Event): void {
+  const first = (event.currentTarget as Element).querySelector<HTMLElement>("[data-body] :is(input, textarea, select, button)");
+  if (first === null) return;
+  event.preventDefault();
+  first.focus();
+}
+
+/** A window above the page; Escape and a click beside it close it. The focus begins in it, and goes back where it was. */
 export function Dialog(props: {
   open: boolean;
   onOpenChange: (open: boolean) => void;
@@ -13,11 +22,17 @@ export function Dialog(props: {
   className?: string;
   children: ReactNode;
 }) {
+  const focus = useFocusReturn();
   return (
     <Radix.Root open={props.open} onOpenChange={props.onOpenChange}>
       <Radix.Portal>
         <Radix.Overlay className="fixed inset-0 z-40 bg-black/50" />
         <Radix.Content
+          onOpenAutoFocus={(event) => {
+            focus.remember();
+            focusFirst(event);
+          }}
+          onCloseAutoFocus={focus.giveBack}
           {...(props.description ? {} : { "aria-describedby": undefined })}
           className={cn(
             "fixed top-[8vh] left-1/2 z-50 flex max-h-[84vh] w-[min(40rem,calc(100vw-1.5rem))] -translate-x-1/2 flex-col overflow-hidden rounded-xl border bg-raised shadow-2xl",
@@ -37,7 +52,9 @@ export function Dialog(props: {
               </Button>
             </Radix.Close>
           </div>
-          <div className="min-h-0 flex-1 overflow-auto p-4">{props.children}</div>
+          <div data-body className="min-h-0 flex-1 overflow-auto p-4">
+            {props.children}
+          </div>
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>

@@ -29,7 +29,7 @@ class Boundary extends Component<{ fallback: ReactNode; children: ReactNode }, {
 }
 
 /** Browsers do not ask twice for a part that could not be fetched, so the page is loaded anew once the server is there. */
-function Missing({ what }: { what: string }) {
+export function Missing({ what }: { what: string }) {
   const link = useLinkState();
   useEffect(() => {
     if (link === "open") reloadOnce();

@@ -1,7 +1,9 @@
+import { Link } from "@tanstack/react-router";
 import { LoaderCircle } from "lucide-react";
 import type { ReactNode } from "react";
-import { reason } from "@/api/client";
-import { Button } from "./button";
+import { Refusal, reason } from "@/api/client";
+import { Button, buttonLook } from "./button";
+import { sentence } from "./sentence";
 
 /** What stands where something is still on its way. */
 export function Loading({ what }: { what: string }) {
@@ -26,11 +28,18 @@ export function Empty({ title, children, isPage = false }: { title: string; chil
 
 /** What went wrong, in the server's sentence, and a way on. */
 export function Trouble({ what, error, retry }: { what: string; error: unknown; retry?: () => void }) {
-    return (
+  const isGone = error instanceof Refusal && error.status === 404;
+  return (
     <div role="alert" className="mx-auto flex max-w-md flex-col items-center gap-3 px-4 py-12 text-center">
-      <h2 className="text-base font-semibold">{what} could not be loaded</h2>
-      <p className="text-soft [overflow-wrap:anywhere]">{reason(error)}</p>
-      {retry ? <Button onClick={retry}>Try again</Button> : null}
+      <h2 className="text-base font-semibold">{isGone ? `${what} was not found` : `${what} could not be loaded`}</h2>
+      <p className="text-soft [overflow-wrap:anywhere]">{sentence(reason(error))}</p>
+      {isGone ? (
+        <Link to="/" className={buttonLook({})}>
+          Go to the board
+        </Link>
+      ) : retry ? (
+        <Button onClick={retry}>Try again</Button>
+      ) : null}
     </div>
   );
 }

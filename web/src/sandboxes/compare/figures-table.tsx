@@ -15,11 +15,13 @@ export function FiguresTable({ caption, figures }: { caption: string; figures: r
     <section className="overflow-hidden rounded-lg border bg-surface">
       <table className="w-full table-fixed text-xs">
         <caption className="border-b px-3 py-2 text-left text-xs font-semibold text-soft">{caption}</caption>
-        <thead className="sr-only">
+        <thead className="border-b bg-sunken text-left text-2xs text-soft">
           <tr>
-            <th scope="col">What</th>
-            <th scope="col">Run A</th>
-            <th scope="col">Run B</th>
+            <th scope="col" className="px-3 font-medium">
+              <span className="sr-only">What</span>
+            </th>
+            <th scope="col" className="px-2 font-medium">Run A</th>
+            <th scope="col" className="px-2 font-medium">Run B</th>
           </tr>
         </thead>
         <tbody>

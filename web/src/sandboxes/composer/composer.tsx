@@ -2,8 +2,8 @@ import { Hand, SendHorizontal } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import type { MessageIn, Sandbox, Task } from "@/api/client";
 import { Button } from "@/ui/button";
-import { Select, TextArea } from "@/ui/field";
-import { keepDraft, readDraft } from "./drafts";
+import { Select } from "@/ui/field";
+import { DraftBox, useDraft } from "./draft-box";
 import { Ended } from "./ended";
 import { Receipts } from "./receipts";
 import { useOutbox } from "./use-outbox";
@@ -35,16 +35,12 @@ export function Composer({ sandbox, task }: { sandbox: Sandbox; task: Task | und
 }
 
 function Writing({ sandboxId, onSend }: { sandboxId: string; onSend: (body: MessageIn) => void }) {
-  const [text, setText] = useState(() => readDraft(sandboxId));
+  const [text, write] = useDraft(sandboxId);
   const [deliver, setDeliver] = useState<Delivery>("next_tool");
   const isEmpty = text.trim() === "";
 
-  const write = (next: string) => {
-    setText(next);
-    keepDraft(sandboxId, next);
-  };
-  const send = (event?: FormEvent) => {
-    event?.preventDefault();
+  const send = (event: FormEvent) => {
+    event.preventDefault();
     if (isEmpty) return;
     onSend({ content: text, message_type: "user_message", deliver });
     write("");
@@ -56,17 +52,7 @@ function Writing({ sandboxId, onSend }: { sandboxId: string; onSend: (body: Mess
 
   return (
     <form onSubmit={send} className="space-y-1.5 px-3 py-2">
-      <TextArea
-        aria-label="Message to the agent"
-        placeholder="Say something to the agent"
-        rows={2}
-        value={text}
-        onChange={(event) => write(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send(event);
-        }}
-        className="max-h-60 min-h-14 max-sm:min-h-9"
-      />
+      <DraftBox label="Message to the agent" placeholder="Say something to the agent" text={text} onWrite={write} className="max-sm:min-h-9" />
       <div className="flex flex-wrap items-center gap-2">
         <Select aria-label="When it is delivered" value={deliver} onChange={(event) => setDeliver(event.target.value as Delivery)} className="h-7 py-0 text-xs">
           {DELIVERIES.map((each) => (

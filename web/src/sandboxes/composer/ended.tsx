@@ -1,22 +1,21 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { RotateCcw } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import type { FormEvent } from "react";
 import { reason, type Sandbox, type Task } from "@/api/client";
 import { Button } from "@/ui/button";
-import { TextArea } from "@/ui/field";
-import { keepDraft, readDraft } from "./drafts";
+import { sentence } from "@/ui/sentence";
+import { DraftBox, useDraft } from "./draft-box";
 import { retryTask } from "./queries";
 
 /** Why nothing can be said here any more, and how to go on. */
 export function Ended({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) {
   const isStopping = sandbox.status === "stopping";
-  const why = sandbox.end_reason === null ? "" : ` (${sandbox.end_reason})`;
   return (
     <div className="space-y-2 px-3 py-2.5 text-xs text-soft">
       <p className="[overflow-wrap:anywhere]">
-        {isStopping ? "This sandbox is stopping" : "This sandbox has ended"}
-        {why}; it takes no more messages. <WayOn sandbox={sandbox} task={task} />
+        {sentence(`This sandbox ${isStopping ? "is stopping" : "has ended"}${sandbox.end_reason === null ? "" : `: ${sandbox.end_reason}`}`)} It takes no more messages.{" "}
+        <WayOn sandbox={sandbox} task={task} />
       </p>
       {task?.status === "failed" && !isStopping ? <Retry sandboxId={sandbox.id} taskId={task.id} /> : null}
     </div>
@@ -56,35 +55,25 @@ function WayOn({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) 
 
 function Retry({ sandboxId, taskId }: { sandboxId: string; taskId: string }) {
   const queries = useQueryClient();
-  const [text, setText] = useState(() => readDraft(sandboxId));
+  const [text, write] = useDraft(sandboxId);
   const retry = useMutation({
     mutationFn: () => retryTask(taskId, text.trim()),
     onSuccess: () => {
-      keepDraft(sandboxId, "");
+      write("");
       void queries.invalidateQueries({ queryKey: ["task", taskId] });
     },
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    retry.mutate();
+    if (!retry.isPending) retry.mutate();
   };
   return (
     <form onSubmit={submit} className="space-y-1.5">
-      <TextArea
-        aria-label="A word to the agent for its next attempt"
-        placeholder="What should it do differently? (optional)"
-        rows={2}
-        value={text}
-        onChange={(event) => {
-          setText(event.target.value);
-          keepDraft(sandboxId, event.target.value);
-        }}
-        className="max-h-60 min-h-14"
-      />
+      <DraftBox label="A word to the agent for its next attempt" placeholder="What should it do differently? (optional)" text={text} onWrite={write} />
       <div className="flex flex-wrap items-center justify-end gap-2">
         {retry.isError ? (
           <p role="alert" className="text-bad">
-            {reason(retry.error)}
+            {sentence(reason(retry.error))}
           </p>
         ) : null}
         <Button type="submit" size="small" variant="primary" disabled={retry.isPending}>

@@ -16,7 +16,7 @@ export function Attempts({ sandbox }: { sandbox: Sandbox }) {
     <Facts title="Attempts at this task">
       {attempts.isPending ? (
         <Loading what="attempts" />
-      ) : attempts.isError ? (
+      ) : attempts.data === undefined ? (
         <Trouble what="Attempts" error={attempts.error} retry={() => void attempts.refetch()} />
       ) : (
         <ul className="space-y-2 text-xs">

@@ -52,7 +52,7 @@ export function Logs({ sandbox }: { sandbox: Sandbox }) {
         <p className="text-xs text-soft">Everything that happened as lines of text, the newest 5,000 events here, all of it as a file.</p>
       ) : log.isPending ? (
         <Loading what="the log" />
-      ) : log.isError ? (
+      ) : log.data === undefined ? (
         <Trouble what="The log" error={log.error} retry={() => void log.refetch()} />
       ) : (
         <div className="-m-3 h-96">

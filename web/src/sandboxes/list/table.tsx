@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { Square } from "lucide-react";
+import { OctagonX } from "lucide-react";
 import type { Sandbox } from "@/api/client";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
@@ -32,7 +32,7 @@ export function SandboxTable(props: Props) {
             <th scope="col" className={`${HEAD} w-8`}>
               <span className="sr-only">Choose to compare</span>
             </th>
-            <th scope="col" className={`${HEAD} w-22`}>State</th>
+            <th scope="col" className={`${HEAD} ${WIDE}`}>State</th>
             <th scope="col" className={HEAD}>Sandbox</th>
             <th scope="col" className={`${HEAD} ${WIDE}`}>Provider</th>
             <th scope="col" className={`${HEAD} ${WIDE}`}>Attempt</th>
@@ -68,14 +68,17 @@ function Row({ sandbox, projects, chosen, onChoose, onStop }: Props & { sandbox:
           onChange={() => onChoose(sandbox.id)}
         />
       </td>
-      <td className={CELL}>
+      <td className={`${CELL} ${WIDE}`}>
         <StateLabel state={sandbox.status} />
       </td>
       <td className={`${CELL} min-w-0`}>
-        <Link to="/sandbox/$sandboxId" params={{ sandboxId: sandbox.id }} className="block font-medium [overflow-wrap:anywhere] text-accent hover:underline">
+        <Link to="/sandbox/$sandboxId" params={{ sandboxId: sandbox.id }} title={title ?? undefined} className="line-clamp-2 font-medium [overflow-wrap:anywhere] text-accent hover:underline">
           {title === null ? <span className="font-mono">{sandbox.id}</span> : writeOut(title)}
         </Link>
         <p className="flex flex-wrap items-center gap-x-2 text-2xs text-faint">
+          <span className="text-soft lg:hidden">
+            <StateLabel state={sandbox.status} />
+          </span>
           {title === null ? null : <span className="font-mono [overflow-wrap:anywhere]">{sandbox.id}</span>}
           {sandbox.purpose === "verify" ? <Badge tone="info">verify</Badge> : null}
           <span className="[overflow-wrap:anywhere]">{projects.get(sandbox.project_id) ?? ""}</span>
@@ -108,7 +111,7 @@ function Row({ sandbox, projects, chosen, onChoose, onStop }: Props & { sandbox:
             disabled={sandbox.status === "stopping"}
             onClick={() => onStop(sandbox)}
           >
-            <Square />
+            <OctagonX />
           </Button>
         ) : null}
       </td>

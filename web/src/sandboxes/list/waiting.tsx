@@ -14,7 +14,7 @@ export function Waiting({ taskId, ticketId }: { taskId: string; ticketId: string
   useEffect(() => {
     if (sandboxId !== null) void navigate({ to: "/sandbox/$sandboxId", params: { sandboxId }, replace: true });
   }, [sandboxId, navigate]);
-  if (task.isError) return <Trouble what="The task" error={task.error} retry={() => void task.refetch()} />;
+  if (task.isError && task.data === undefined) return <Trouble what="The task" error={task.error} retry={() => void task.refetch()} />;
   const isOver = task.data?.status === "failed" || task.data?.status === "cancelled";
   return (
     <div role="status" className="mx-auto flex max-w-md flex-col items-center gap-3 px-4 py-16 text-center">

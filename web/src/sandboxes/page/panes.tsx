@@ -1,12 +1,13 @@
 import { Tabs } from "radix-ui";
-import { lazy, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import type { View } from "@/search";
+import { later } from "@/ui/later";
 import { Part } from "@/ui/part";
 import type { ViewProps } from "../view";
 
-const ChangesView = lazy(() => import("../changes/changes-view").then((module) => ({ default: module.ChangesView })));
-const TerminalView = lazy(() => import("../terminal/terminal-view").then((module) => ({ default: module.TerminalView })));
-const DetailsView = lazy(() => import("../details/details-view").then((module) => ({ default: module.DetailsView })));
+const ChangesView = later("Changes", () => import("../changes/changes-view").then((module) => module.ChangesView));
+const TerminalView = later("Terminal", () => import("../terminal/terminal-view").then((module) => module.TerminalView));
+const DetailsView = later("Details", () => import("../details/details-view").then((module) => module.DetailsView));
 
 const LABELS: Record<View, string> = { timeline: "Timeline", changes: "Changes", terminal: "Terminal", details: "Details" };
 
