@@ -13,6 +13,8 @@ export interface Signs {
   lingerMs: number | null;
   limitedAt: number | null;
   outcome: "completed" | "failed" | null;
+  /** What the platform found when it checked the result. */
+  verdict: boolean | null;
   model: string | null;
   /** How often the model was asked. */
   turn: number;
@@ -29,6 +31,7 @@ export class SignReader {
     lingerMs: null,
     limitedAt: null,
     outcome: null,
+    verdict: null,
     model: null,
     turn: 0,
   };
@@ -87,6 +90,9 @@ export class SignReader {
         break;
       case "agent.completed":
         signs.outcome = event.event_data.success === false ? "failed" : "completed";
+        break;
+      case "task.verified":
+        signs.verdict = event.event_data.verified === true;
         break;
       case "agent.failed":
         signs.outcome = "failed";

@@ -76,10 +76,19 @@ describe("liveness", () => {
     const ended = sandbox({ status: "stopped", end_reason: "its work is done" });
     expect(liveness(ended, signs(event(9, "agent.completed", { success: true })), at(99), "open")).toMatchObject({
       state: "finished",
-      why: ["The agent finished its work.", "Reason: its work is done."],
+      tone: "neutral",
+      why: ["The agent said that its work was done.", "The platform has not checked the result.", "Reason: its work is done."],
     });
     expect(liveness(ended, signs(event(9, "agent.failed")), at(99), "open").state).toBe("failed");
     expect(liveness(ended, signs(use), at(99), "open").state).toBe("stopped");
+  });
+
+  it("is green only where the platform has checked the result", () => {
+    const ended = sandbox({ status: "stopped" });
+    const said = event(8, "agent.completed", { success: true });
+    const found = (verified: boolean) => liveness(ended, signs(said, event(9, "task.verified", { verified })), at(99), "open");
+    expect(found(true)).toMatchObject({ state: "finished", label: "Finished", tone: "good" });
+    expect(found(false)).toMatchObject({ state: "finished", label: "Finished, not verified", tone: "warn" });
   });
 
   it("starts until something is heard", () => {

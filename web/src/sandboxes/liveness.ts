@@ -118,12 +118,20 @@ function ending(sandbox: Sandbox, signs: Signs): Liveness | null {
     case "failed":
       return say("failed", "Failed", "bad", false, ["It could not be made, or its worker gave up.", ...reason]);
     case "stopped":
-      if (signs.outcome === "completed") return say("finished", "Finished", "good", false, ["The agent finished its work.", ...reason]);
+      if (signs.outcome === "completed") return finished(signs, reason);
       if (signs.outcome === "failed") return say("failed", "Failed", "bad", false, ["The agent gave up.", ...reason]);
       return say("stopped", "Stopped", "neutral", false, ["It was stopped before the agent said that it was done.", ...reason]);
     default:
       return null;
   }
+}
+
+/** The agent's word alone makes nothing green. */
+function finished({ verdict }: Signs, reason: string[]): Liveness {
+  const said = "The agent said that its work was done.";
+  if (verdict === true) return say("finished", "Finished", "good", false, [said, "The platform checked the result, and it passed.", ...reason]);
+  if (verdict === false) return say("finished", "Finished, not verified", "warn", false, [said, "The platform checked the result, and it did not pass.", ...reason]);
+  return say("finished", "Finished", "neutral", false, [said, "The platform has not checked the result.", ...reason]);
 }
 
 function say(state: LivenessState, label: string, tone: Tone, isActive: boolean, why: string[]): Liveness {
