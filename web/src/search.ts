@@ -55,14 +55,16 @@ export const sandboxSearch = (raw: Raw): SandboxSearch => ({
   q: text(raw.q),
 });
 
+export const SANDBOX_STATES = ["creating", "running", "stopping", "stopped", "failed", "lost"] as const;
+
 export interface SandboxesSearch {
-  status?: string;
+  status?: (typeof SANDBOX_STATES)[number];
   project?: string;
   q?: string;
 }
 
 export const sandboxesSearch = (raw: Raw): SandboxesSearch => ({
-  status: text(raw.status),
+  status: oneOf(raw.status, SANDBOX_STATES),
   project: text(raw.project),
   q: text(raw.q),
 });

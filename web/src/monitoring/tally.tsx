@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { sandboxesSearch } from "@/search";
 import { Facts } from "@/ui/facts";
 import { count } from "@/ui/figures";
 
@@ -13,7 +14,7 @@ export function Tally(props: { title: string; counts: Record<string, number>; no
             <dt className="text-2xs text-soft">{state}</dt>
             <dd className="text-lg leading-6 font-semibold tabular-nums">
               {props.linkTo !== undefined && many > 0 ? (
-                <Link to={props.linkTo} search={{ status: state }} aria-label={`${many} ${state}: show them`} className="hover:text-accent hover:underline">
+                <Link to={props.linkTo} search={sandboxesSearch({ status: state })} aria-label={`${many} ${state}: show them`} className="hover:text-accent hover:underline">
                   {count(many)}
                 </Link>
               ) : (

@@ -68,3 +68,12 @@ export function targetOf(input: unknown): string {
   const target = key === undefined ? "" : shown(fields[key]);
   return target.startsWith(WORKSPACE) ? target.slice(WORKSPACE.length) : target;
 }
+
+/** What an event carries in one line: short values as they are, of long ones how many. */
+export function summary(event: SandboxEvent): string {
+  const parts = Object.entries(event.event_data).map(([name, value]) => {
+    if (Array.isArray(value)) return `${name}: ${value.length}`;
+    return typeof value === "object" && value !== null ? `${name}: …` : `${name}: ${String(value)}`;
+  });
+  return parts.join(" · ");
+}

@@ -1,7 +1,5 @@
 import type { Sandbox } from "@/api/client";
 
-export const STATES: readonly Sandbox["status"][] = ["creating", "running", "stopping", "stopped", "failed", "lost"];
-
 /** What a sandbox is for. */
 export function titleOf(sandbox: Sandbox): string | null {
   return sandbox.task_title || null;

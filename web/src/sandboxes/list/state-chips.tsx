@@ -1,21 +1,21 @@
 import { Chip } from "@/ui/chip";
 import { StateLabel } from "../state-label";
-import { STATES } from "./row";
+import { SANDBOX_STATES, type SandboxesSearch } from "@/search";
 
 /** The states with how many are in each; one can be chosen. */
 export function StateChips(props: {
   counts: ReadonlyMap<string, number>;
   /** Whether there are more than were counted. */
   isPartial: boolean;
-  chosen: string | undefined;
-  onChoose: (state: string | undefined) => void;
+  chosen: SandboxesSearch["status"];
+  onChoose: (state: SandboxesSearch["status"]) => void;
 }) {
   return (
     <div role="group" aria-label="Filter by state" className="flex flex-wrap gap-1.5">
       <Chip isOn={props.chosen === undefined} onPress={() => props.onChoose(undefined)}>
         All
       </Chip>
-      {STATES.map((state) => {
+      {SANDBOX_STATES.map((state) => {
         const many = props.counts.get(state) ?? 0;
         const isOn = props.chosen === state;
         if (many === 0 && !isOn) return null;

@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router";
+import { ClipboardList } from "lucide-react";
 import { Badge } from "@/ui/badge";
 import { Marked } from "@/ui/ansi";
 import { plain } from "@/ui/ansi-text";
@@ -22,37 +23,37 @@ export function CommandRow(props: {
   return (
     <div className="@container border-t px-3 pt-2 pb-1">
       <div className="flex flex-wrap items-start gap-x-2 @lg:flex-nowrap">
-      <span aria-hidden className="font-mono text-xs leading-5 text-accent select-none">
-        $
-      </span>
-      <div className="min-w-0 flex-1 basis-4/5">
-        <pre className="font-mono text-xs leading-5 font-semibold [font-variant-ligatures:none] [overflow-wrap:anywhere] whitespace-pre-wrap">
-          <Marked text={writeOut(command.command)} query={props.query} />
-        </pre>
-        <p className="flex flex-wrap items-center gap-x-2 text-2xs text-faint">
-          <time dateTime={command.at} title={absolute(command.at)}>
-            {clock(command.at)}
-          </time>
-          {command.turn === null ? null : <span>turn {command.turn}</span>}
-          {command.isSubagent ? <span>sub-agent</span> : null}
-          {command.description === null ? null : <span className="[overflow-wrap:anywhere]">{writeOut(command.description)}</span>}
-          <Link
-            to="/sandbox/$sandboxId"
-            params={{ sandboxId: props.sandboxId }}
-            search={(before) => ({ ...before, view: undefined, ev: command.seq })}
-            className="underline-offset-2 hover:text-text hover:underline"
-          >
-            event {command.seq}
-          </Link>
-        </p>
-      </div>
-      <div className="flex shrink-0 items-center gap-1 @max-lg:ml-auto">
-        <Ended command={command} outcome={outcome} isLive={props.isLive} />
-        <CopyButton text={command.command} label="Copy the command" />
-        {outcome === null || outcome.output === "" ? null : (
-          <CopyButton text={async () => plain(await props.wholeOutput())} label="Copy the output" className="size-6 text-faint" />
-        )}
-      </div>
+        <span aria-hidden className="font-mono text-xs leading-5 text-accent select-none">
+          $
+        </span>
+        <div className="min-w-0 flex-1 basis-4/5">
+          <pre className="font-mono text-xs leading-5 font-semibold [font-variant-ligatures:none] [overflow-wrap:anywhere] whitespace-pre-wrap">
+            <Marked text={writeOut(command.command)} query={props.query} />
+          </pre>
+          <p className="flex flex-wrap items-center gap-x-2 text-2xs text-faint">
+            <time dateTime={command.at} title={absolute(command.at)}>
+              {clock(command.at)}
+            </time>
+            {command.turn === null ? null : <span>turn {command.turn}</span>}
+            {command.isSubagent ? <span>sub-agent</span> : null}
+            {command.description === null ? null : <span className="[overflow-wrap:anywhere]">{writeOut(command.description)}</span>}
+            <Link
+              to="/sandbox/$sandboxId"
+              params={{ sandboxId: props.sandboxId }}
+              search={(before) => ({ ...before, view: undefined, ev: command.seq })}
+              className="underline-offset-2 hover:text-text hover:underline"
+            >
+              event {command.seq}
+            </Link>
+          </p>
+        </div>
+        <div className="flex shrink-0 items-center gap-1 @max-lg:ml-auto">
+          <Ended command={command} outcome={outcome} isLive={props.isLive} />
+          <CopyButton text={command.command} label="Copy the command" />
+          {outcome === null || outcome.output === "" ? null : (
+            <CopyButton text={async () => plain(await props.wholeOutput())} label="Copy the output" icon={<ClipboardList />} />
+          )}
+        </div>
       </div>
     </div>
   );

@@ -49,8 +49,8 @@ export function Card(props: {
           {props.mark}
           <span className="min-w-0 flex-1">{props.head}</span>
         </Line>
-        {isNear || isRaw || current === first.seq ? <Actions seq={first.seq} isRaw={isRaw} onRaw={() => setRaw(!isRaw)} /> : null}
-        <span className="flex shrink-0 items-center gap-2 text-2xs leading-5.5 text-faint tabular-nums">
+        <span className="relative flex shrink-0 items-center gap-2 text-2xs leading-5.5 text-faint tabular-nums">
+          {isNear || isRaw || current === first.seq ? <Actions seq={first.seq} isRaw={isRaw} onRaw={() => setRaw(!isRaw)} /> : null}
           {props.aside}
           <Ago at={first.occurred_at} />
         </span>

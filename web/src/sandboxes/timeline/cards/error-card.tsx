@@ -11,6 +11,7 @@ import { Card } from "./card";
 export function ErrorCard({ row }: { row: Row }) {
   const event = row.events[0];
   const hint = str(event, "hint");
+  const sort = str(event, "error_type");
   const partial = cut(event, "partial_output");
   const error = cut(event, "error");
   return (
@@ -21,7 +22,11 @@ export function ErrorCard({ row }: { row: Row }) {
       head={
         <span className="flex flex-wrap items-baseline gap-x-2">
           <span className="font-semibold text-bad">{TITLES[event?.event_type ?? ""] ?? "Error"}</span>
-          <Badge tone="bad" className="border border-bad/40">{plain(str(event, "error_type") ?? "unknown")}</Badge>
+          {sort === null || sort === "unknown" ? null : (
+            <Badge tone="bad" className="border border-bad/40">
+              {plain(sort)}
+            </Badge>
+          )}
         </span>
       }
       detail={partial.text === "" ? undefined : <Output cut={partial} label="What of the reply was there" />}

@@ -1,7 +1,7 @@
 import { plain } from "@/ui/ansi-text";
 import { Dot } from "@/ui/badge";
 import { Ago } from "@/ui/moment";
-import { num, str } from "../../payload";
+import { num, str, summary } from "../../payload";
 import type { Row } from "../grouping";
 import { useTimelineState } from "../state";
 import { Card } from "./card";
@@ -51,7 +51,6 @@ export function EditCard({ row }: { row: Row }) {
 export function PlainCard({ row }: { row: Row }) {
   const event = row.events[0];
   if (event === undefined) return null;
-  const summary = JSON.stringify(event.event_data);
   return (
     <Card
       row={row}
@@ -64,7 +63,7 @@ export function PlainCard({ row }: { row: Row }) {
       head={
         <span className="flex min-w-0 items-baseline gap-2">
           <span className="shrink-0 font-mono text-xs">{plain(event.event_type)}</span>
-          <span className="min-w-0 truncate font-mono text-2xs text-faint">{plain(summary.slice(0, 300))}</span>
+          <span className="min-w-0 truncate font-mono text-2xs text-faint">{plain(summary(event).slice(0, 300))}</span>
         </span>
       }
       detail={<RawEvents events={row.events} />}
