@@ -168,7 +168,7 @@ async def test_a_new_task_and_a_claim_of_the_same_ticket_do_not_wait_for_each_ot
 
 async def waiting_for_a_lock(sessions: Sessions) -> None:
     """Return once a transaction of this database waits for another."""
-    query = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
     async with asyncio.timeout(10), sessions() as session:
-        while not (await session.execute(query)).scalar_one():
+        while not (await session.execute(text(waiting))).scalar_one():
             await session.commit()

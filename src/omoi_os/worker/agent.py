@@ -193,7 +193,6 @@ def _result(message: ResultMessage, conversation: Conversation) -> dict[str, Any
         "subtype": message.subtype,
         "result": message.result,
         "errors": message.errors or [],
-        "turns": message.num_turns,
         "cost_usd": message.total_cost_usd,
         "usage": message.usage or {},
         "session_id": message.session_id or conversation.session_id,

@@ -55,7 +55,9 @@ class Report:
         self.session_id: str | None = None
 
     def emit(self, event_type: str, data: dict[str, Any], *, source: str = EventSource.WORKER) -> None:
-        """Spool one event."""
+        """Spool one event; what the worker tells by itself carries the agent's turn, once there is one."""
+        if source == EventSource.WORKER and self.turn:
+            data = {"turn": self.turn, **data}
         event = Event(
             event_type,
             bounded(data, blobs=self._blobs),
