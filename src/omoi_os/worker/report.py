@@ -29,6 +29,7 @@ RELAYED = frozenset(
         EventType.AGENT_SUBAGENT_COMPLETED,
         EventType.AGENT_SKILL_INVOKED,
         EventType.AGENT_RATE_LIMITED,
+        EventType.AGENT_STREAM_ERROR,
         EventType.AGENT_ERROR,
     }
 )

@@ -81,12 +81,21 @@ def _system(message: SystemMessage, conversation: Conversation) -> list[Event]:
             kept["resumed_session_id"] = conversation.resumed
         return [Event(EventType.AGENT_SYSTEM_MESSAGE, {"subtype": "init", **kept})]
     if message.subtype == "api_retry":
-        names = ("attempt", "max_retries", "retry_delay_ms", "error_status", "error")
-        return [Event(EventType.AGENT_RATE_LIMITED, {name: data[name] for name in names if name in data})]
+        return [_retry(data)]
     if message.subtype in ("status", "thinking_tokens", "task_progress"):
         return []
     rest = {name: value for name, value in data.items() if name not in ("type", "subtype", "uuid", "session_id")}
     return [Event(EventType.AGENT_SYSTEM_MESSAGE, {"subtype": message.subtype, **rest})]
+
+
+def _retry(data: Mapping[str, Any]) -> Event:
+    """The model is asked again: its host was busy, or, where there was no status, its answer broke off."""
+    names = ("attempt", "max_retries", "retry_delay_ms", "error_status", "error")
+    told = {name: data[name] for name in names if name in data}
+    if told.get("error_status") is not None:
+        return Event(EventType.AGENT_RATE_LIMITED, told)
+    about = {"error": "The model's answer broke off.", "error_type": "network", "hint": "The model is asked again."}
+    return Event(EventType.AGENT_STREAM_ERROR, told | about)
 
 
 def _assistant(message: AssistantMessage, conversation: Conversation, *, now: float) -> list[Event]:
