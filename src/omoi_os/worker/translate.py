@@ -46,6 +46,8 @@ class Conversation:
     last_message_id: str | None = None
     #: Tools that run now: their name, and when they were started, in seconds.
     tools: dict[str, tuple[str, float]] = field(default_factory=dict)
+    #: The last tool's output in full, where the model was told only how it began.
+    whole_output: str | None = None
     #: What calls changed in the workspace, by their ids.
     compared: dict[str, Compared] = field(default_factory=dict)
     #: Calls whose own word about the file that they edit is not needed: the comparison tells of it.
@@ -152,7 +154,7 @@ def _tool_result(
     named = {"tool": tool, "tool_use_id": block.tool_use_id, "is_error": failed, **parent}
     took = {"duration_ms": round((now - started) * 1000)}
     events = [
-        Event(EventType.AGENT_TOOL_COMPLETED, {**named, "output": output, **took}),
+        Event(EventType.AGENT_TOOL_COMPLETED, {**named, "output": conversation.whole_output or output, **took}),
         # The output stands in the event before; here is what the model was told, in short.
         Event(EventType.AGENT_USER_TOOL_RESULT, {**named, "content": cut_text(output, 512), "size": len(output)}),
     ]
