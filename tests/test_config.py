@@ -79,9 +79,26 @@ def test_a_bad_value_is_named_with_the_place_it_came_from(folder: Path) -> None:
         load_settings(environ={}, config_dir=SHIPPED, port=70000)
 
 
+@pytest.mark.parametrize(
+    "url", ["mysql://me:hush@db/omoi", "hush", "postgresql://me:hush@db:x/omoi", "postgresql+asyncpg://me:hush@db/omoi"]
+)
+def test_an_address_that_is_no_postgresql_is_refused_with_a_good_one(folder: Path, url: str) -> None:
+    with pytest.raises(ConfigError, match=r"^DATABASE_URL: must be the address of a PostgreSQL, like ") as caught:
+        load_settings(environ={"DATABASE_URL": url}, config_dir=folder)
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgres://db/omoi", "postgresql:///omoi?host=/run/pg", "postgresql+psycopg://db:1/x"]
+)
+def test_an_address_may_be_written_in_each_of_the_usual_ways(folder: Path, url: str) -> None:
+    assert load_settings(environ={"DATABASE_URL": url}, config_dir=folder).database_url == url
+
+
 @pytest.mark.parametrize("name", ["OMOI_ADMIN_TOKEN", "ANTHROPIC_API_KEY", "DATABASE_URL"])
 def test_a_secret_is_shown_neither_in_an_error_nor_in_the_settings(folder: Path, name: str) -> None:
-    assert "hush-hush-hush-hush" not in repr(load_settings(environ={name: "hush-hush-hush-hush"}, config_dir=folder))
+    secret = "postgresql://me:hush-hush@db/omoi"
+    assert "hush-hush" not in repr(load_settings(environ={name: secret}, config_dir=folder))
 
     with pytest.raises(ConfigError) as caught:
         load_settings(environ={"OMOI_ADMIN_TOKEN": "hush"}, config_dir=folder)

@@ -2,10 +2,12 @@
 
 import hashlib
 import os
+import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -39,6 +41,20 @@ def _absolute(path: Path) -> Path:
     return path.expanduser().absolute()
 
 
+def _postgres(url: str) -> str:
+    """An address that the database's driver can be given."""
+    if not re.match(r"postgres(ql)?(\+psycopg)?://", url) or not _has_good_port(url):
+        raise ValueError("must be the address of a PostgreSQL, like postgresql://user@host:5432/name")
+    return url
+
+
+def _has_good_port(url: str) -> bool:
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:
+        return False
+
+
 def _names(value: object) -> object:
     """A list as YAML has it, or as a variable can hold it."""
     if isinstance(value, str):
@@ -63,7 +79,7 @@ class Settings(BaseModel):
     """Where the gateway reaches the API; by default the host and port above."""
     allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(_names)] = _setting((), env="OMOI_ALLOWED_HOSTS")
     """Names by which browsers may reach an API that listens on this machine only, besides localhost; `,` between."""
-    database_url: str | None = _setting(None, env="DATABASE_URL", repr=False)
+    database_url: Annotated[str, AfterValidator(_postgres)] | None = _setting(None, env="DATABASE_URL", repr=False)
     """An outside PostgreSQL; unset means the embedded one in the data folder."""
     redis_url: str | None = _setting(None, env="REDIS_URL", pattern=r"^(rediss?|unix)://", repr=False)
     """A Redis that carries wake-ups between processes; unset means that PostgreSQL does."""
@@ -255,7 +271,8 @@ def load_settings(
         name = str(first["loc"][0])
         known = Settings.model_fields.get(name)
         got = f" (got {first['input']!r})" if known is None or known.repr else ""
-        raise ConfigError(f"{origin.get(name, name)}: {first['msg']}{got}") from None
+        said = first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"{origin.get(name, name)}: {said}{got}") from None
     _check_limits(settings, origin)
     return settings
 

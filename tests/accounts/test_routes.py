@@ -74,6 +74,13 @@ async def test_keys_of_an_unknown_user_are_not_found(admin: httpx.AsyncClient) -
     assert (await admin.get(path)).status_code == 404
 
 
+async def test_a_bad_address_is_refused_with_a_good_one(admin: httpx.AsyncClient) -> None:
+    for address in ("x", "a@b@c", "a b@c", "@", "a@b\x7f"):
+        answer = await admin.post("/users", json={"email": address, "name": "Eve"})
+        assert answer.status_code == 422
+        assert answer.json()["detail"] == "email: must be an address like ada@example.org"
+
+
 @pytest.mark.parametrize(
     "body",
     [{}, {"email": "x", "name": "x"}, {"email": "a@b", "name": " "}, EVE | {"role": "god"}, {"email": "a\u0000@b"}],

@@ -86,6 +86,8 @@ async def test_the_page_needs_nothing_from_elsewhere(root: httpx.AsyncClient) ->
 async def test_the_process_lives_and_is_ready(root: httpx.AsyncClient, app: FastAPI, settings: Settings) -> None:
     assert (await root.get("/health")).json() == {"status": "ok"}
     assert (await root.get("/ready")).json() == {"status": "ready", "model": "claude-sonnet-4-5"}
+    for probe in ("/health", "/ready"):
+        assert (await root.head(probe)).status_code == 200
 
     app.state.settings = load_settings(environ={}, config_dir=settings.data_dir, anthropic_api_key="k", model="opus")
     assert (await root.get("/ready")).json()["model"] == "opus"

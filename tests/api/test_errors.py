@@ -81,6 +81,17 @@ async def test_a_body_without_the_json_content_type_is_refused_with_the_remedy(a
         assert "Content-Type: application/json" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize("body", [b"null", b"[]", b'"x"'])
+async def test_a_body_that_is_no_object_is_refused_with_the_remedy(
+    ada: httpx.AsyncClient, worker: Worker, body: bytes
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    for client, path in ((ada, "/sandboxes"), (worker.client, worker.path("/events"))):
+        answer = await client.post(path, content=body, headers=headers)
+        assert_problem(answer, 422, "invalid")
+        assert answer.json()["detail"] == "body: must be a JSON object, sent with Content-Type: application/json"
+
+
 async def test_an_encoded_body_is_refused(ada: httpx.AsyncClient) -> None:
     headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
 

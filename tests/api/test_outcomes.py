@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import httpx
+import pytest
 from fastapi import FastAPI
 from sqlalchemy import select
 
@@ -110,11 +111,13 @@ async def test_an_ad_hoc_order_is_a_task_and_tells_its_sandbox(app: FastAPI, ada
     claiming = asyncio.create_task(claim())
     await listening.wait()
     body = {"project_id": project_id, "prompt": "\n  Explain\x1b this\nin detail", "model": "m", "budget_usd": 1.5}
-    answer = await ada.post("/sandboxes", json=body)
+    answer = await ada.post("/sandboxes", json=body, headers={"Idempotency-Key": "lost"})
 
     assert answer.status_code == 201
     ordered = answer.json()
     assert ordered["sandbox_id"] == await claiming
+    again = await ada.post("/sandboxes", json=body, headers={"Idempotency-Key": "lost"})
+    assert (again.headers["idempotent-replayed"], again.json()) == ("true", ordered)
     task = (await ada.get(f"/tasks/{ordered['task_id']}")).json()
     assert (task["title"], task["description"], task["max_attempts"]) == ("Explain  this", body["prompt"], 1)
     assert (await ada.get(f"/tickets/{ordered['ticket_id']}")).json()["budget_usd"] == 1.5
@@ -123,7 +126,14 @@ async def test_an_ad_hoc_order_is_a_task_and_tells_its_sandbox(app: FastAPI, ada
 async def test_an_order_for_another_ones_project_is_refused(ada: httpx.AsyncClient, bob: httpx.AsyncClient) -> None:
     project_id = (await post_ticket(ada))["project_id"]
     assert (await bob.post("/sandboxes", json={"project_id": project_id, "prompt": "x"})).status_code == 404
-    assert (await ada.post("/sandboxes", json={"project_id": project_id, "prompt": ""})).status_code == 422
+
+
+@pytest.mark.parametrize("prompt", ["", " \n\t"])
+async def test_an_order_of_nothing_is_refused(ada: httpx.AsyncClient, prompt: str) -> None:
+    project_id = (await post_ticket(ada))["project_id"]
+    answer = await ada.post("/sandboxes", json={"project_id": project_id, "prompt": prompt})
+
+    assert (answer.status_code, answer.json()["detail"]) == (422, "prompt: must not be blank")
 
 
 async def test_a_known_event_carries_what_its_type_says_and_an_unknown_one_is_marked(

@@ -68,7 +68,8 @@ def test_a_database_that_does_not_answer_is_one_line() -> None:
     answer = omoi("api", DATABASE_URL="postgresql://u:hush-hush@127.0.0.1:1/none")
 
     assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)
-    assert answer.stderr.startswith("omoi: the database does not answer (")
+    assert answer.stderr.startswith("omoi: the database does not answer (connection failed: ")
+    assert "\\x09" not in answer.stderr
     assert "hush-hush" not in answer.stderr
 
 

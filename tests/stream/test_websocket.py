@@ -151,6 +151,15 @@ async def test_a_bad_address_is_refused_with_a_problem(server: Server, query: di
     assert (refused.value.response.status_code, problem["status"]) == (status, status)
 
 
+async def test_a_refusal_is_no_error_of_the_servers(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(InvalidStatus):
+        await server.listen("omoi_nobodys")
+    async with server.client() as client:
+        assert (await client.get("/auth/me")).status_code == 200
+
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("uvicorn")] == []
+
+
 async def test_a_revoked_key_hears_no_more(server: Server, sessions: Sessions) -> None:
     person = await a_person(sessions)
     async with server.listen(person.token) as socket, server.listen() as other:

@@ -1,13 +1,16 @@
 """What happens to tasks."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
+from omoi_os.db.base import Sessions
 from omoi_os.errors import Conflict
-from omoi_os.tasks import service
+from omoi_os.tasks import repository, service
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket, TicketStatus
@@ -140,3 +143,32 @@ async def test_an_agents_word_is_ignored_once_its_task_is_over(session: AsyncSes
     await service.agent_says_done(session, bus, task, final_output="I am done")
 
     assert (task.status, task.result) == ("cancelled", None)
+
+
+async def test_a_new_task_and_a_claim_of_the_same_ticket_do_not_wait_for_each_other(sessions: Sessions) -> None:
+    bus = MemoryBus()
+    async with sessions() as session, session.begin():
+        ticket = await a_ticket(session)
+        await a_task(session, bus, ticket)
+        await a_task(session, bus, ticket)
+
+    async with sessions() as adding, sessions() as claiming:
+        ready = await repository.ready_tasks(claiming, now=NOON, without=[], limit=10)
+        held = await adding.get_one(Ticket, ticket.id)
+        adder = asyncio.create_task(a_task(adding, bus, held))
+        # The new row is there, and holds its ticket; then it waits for the claim.
+        await waiting_for_a_lock(sessions)
+        await service.assign(claiming, bus, ready[0].task, lease_owner=1, until=NOON)
+        await claiming.commit()
+        added = await adder
+        await adding.commit()
+
+    assert (ready[0].task.status, added.status) == (TaskState.ASSIGNED, TaskState.PENDING)
+
+
+async def waiting_for_a_lock(sessions: Sessions) -> None:
+    """Return once a transaction of this database waits for another."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    async with asyncio.timeout(10), sessions() as session:
+        while not (await session.execute(text(waiting))).scalar_one():
+            await session.commit()

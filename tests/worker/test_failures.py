@@ -14,6 +14,11 @@ from omoi_os.worker.failures import from_child, from_end, from_result
         ({"subtype": "error_max_turns"}, "The agent used all its turns.", "unknown"),
         ({"subtype": "error_max_budget_usd"}, "The agent used all its budget.", "unknown"),
         ({"subtype": "error_during_execution", "errors": ["a", "b"]}, "a; b", "unknown"),
+        (
+            {"subtype": "error_during_execution", "errors": ["[ede_diagnostic] result_type=user"]},
+            "The agent stopped: error_during_execution.",
+            "unknown",
+        ),
         ({}, "The agent stopped: None.", "unknown"),
     ],
 )

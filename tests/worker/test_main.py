@@ -224,3 +224,18 @@ def test_the_reporter_imports_the_standard_library_alone() -> None:
     assert not {"claude_agent_sdk", "urllib.request", "http.client", "email", "aiohttp"} & set(names)
     ours = {name for name in names if name.startswith("omoi_os.")}
     assert {name.split(".")[1] for name in ours} == {"protocol", "worker"}
+
+
+async def test_a_long_output_is_kept_whole_although_the_model_is_told_only_how_it_begins(
+    worker: Worker, platform: Platform
+) -> None:
+    platform.steps = [{"tool": "Bash", "input": {"command": "seq 1 200000"}}, {"text": "counted"}]
+    await worker.start(mode="exploration")
+    code, _ = await worker.end()
+
+    assert code == 0
+    (done,) = [event["event_data"] for event in platform.of_type("agent.tool_completed")]
+    assert platform.blobs[done["output_blob"]].decode().split() == [str(number) for number in range(1, 200_001)]
+    assert (done["output_truncated"], done["output"][:6]) == (True, "1\n2\n3\n")
+    (shown,) = [event["event_data"] for event in platform.of_type("agent.user_tool_result")]
+    assert "too large" in shown["content"]

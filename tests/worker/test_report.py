@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from omoi_os.protocol.events import EventType
 from omoi_os.worker.blobs import Blobs
 from omoi_os.worker.child import MAX_LINE_BYTES, AgentChild, NotJson
 from omoi_os.worker.launch import CHANNEL, launch
@@ -102,3 +103,13 @@ async def test_the_heartbeat_knows_the_turn_and_the_tool(report: Report) -> None
     report.relay({"event_type": "agent.tool_completed", "event_data": used})
     assert report.status()["current_tool"] is None
     assert not report.in_tool
+
+
+async def test_what_the_worker_tells_by_itself_carries_the_agents_turn(report: Report, spool: Spool) -> None:
+    report.emit(EventType.AGENT_STARTED, {})
+    report.relay({"event_type": EventType.AGENT_ASSISTANT_MESSAGE, "event_data": {"turn": 3}})
+    report.emit(EventType.AGENT_STREAM_ERROR, {"error": "It broke off."})
+    report.emit(EventType.AGENT_INTERRUPTED, {"turn": 2})
+
+    told = [event.event_data.get("turn") for event in spool.batch(max_events=10, max_bytes=1 << 30)]
+    assert told == [None, 3, 3, 2]

@@ -144,6 +144,21 @@ def test_a_retried_model_call_is_a_rate_limit() -> None:
     assert events[0][1]["error_status"] == 529
 
 
+def test_a_model_call_that_is_retried_without_an_answer_is_a_broken_stream() -> None:
+    retry = {
+        "attempt": 1,
+        "max_retries": 2,
+        "retry_delay_ms": 500,
+        "error_status": None,
+        "error": "unknown",
+        "uuid": "u",
+    }
+    ((event_type, data),) = play(SystemMessage("api_retry", retry))
+
+    assert (event_type, data["error_type"], data["attempt"]) == ("agent.stream_error", "network", 1)
+    assert (data["error"], data["hint"]) == ("The model's answer broke off.", "The model is asked again.")
+
+
 def test_a_limit_of_the_account_is_reported_only_when_it_bites() -> None:
     fine = RateLimitEvent(RateLimitInfo("allowed"), uuid="u", session_id="s")
     bites = RateLimitEvent(RateLimitInfo("rejected"), uuid="u", session_id="s")

@@ -138,7 +138,7 @@ async def test_a_follow_up_is_done_and_handed_in_and_then_the_worker_goes_by_its
     code, _ = await worker.end()
 
     assert code == 0
-    assert waiting == {"linger_seconds": 2, "commit_sha": first["commit_sha"]}
+    assert waiting == {"turn": 2, "linger_seconds": 2, "commit_sha": first["commit_sha"]}
     assert platform.heartbeats[-1]["event_data"]["busy"] is False
     second = platform.of_type("agent.completed")[1]["event_data"]
     assert second["session_id"] == first["session_id"]

@@ -1,19 +1,26 @@
 """Users and keys as the API shows them."""
 
+import re
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from omoi_os.accounts.models import Role
 from omoi_os.api.paging import Page
 from omoi_os.api.text import Line
 
+_ADDRESS = re.compile(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+")
+
+
+def _address(value: str) -> str:
+    if not _ADDRESS.fullmatch(value):
+        raise ValueError("must be an address like ada@example.org")
+    return value
+
+
 Email = Annotated[
-    str,
-    StringConstraints(
-        strip_whitespace=True, to_lower=True, max_length=254, pattern=r"^[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+$"
-    ),
+    str, StringConstraints(strip_whitespace=True, to_lower=True, max_length=254), AfterValidator(_address)
 ]
 
 

@@ -132,11 +132,15 @@ async def _validation_error(_request: Request, error: Exception) -> Response:
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"{place}: {first['msg']}{more}", errors=errors)
 
 
+#: What the validator calls a body that is no JSON object, or that is not there.
+_NO_OBJECT = frozenset({"missing", "model_type", "model_attributes_type"})
+
+
 def _message(item: Mapping[str, Any]) -> str:
     """The validator's sentence, without the input: that may be large, hostile or secret."""
     if isinstance(item.get("input"), BadJson):
         return f"not valid JSON: {item['input'].reason}"
-    if item["type"] == "model_attributes_type":
+    if item["type"] in _NO_OBJECT and tuple(item["loc"]) == ("body",):
         return "must be a JSON object, sent with Content-Type: application/json"
     return str(item["msg"]).removeprefix("Value error, ")
 

@@ -37,12 +37,14 @@ class Ready(Shown):
     model: str = Field(description="The model that agents use; `scripted` when a script plays its part.")
 
 
+@router.head("/health", include_in_schema=False)
 @router.get("/health", summary="Whether the process lives")
 async def health() -> Alive:
     """Always answers; looks at nothing else."""
     return Alive()
 
 
+@router.head("/ready", include_in_schema=False)
 @router.get("/ready", summary="Whether the process can serve", responses=problems(503))
 async def ready(session: DbSession, settings: AppSettings) -> Ready:
     """Answers 200 when the database answers and has the newest schema."""

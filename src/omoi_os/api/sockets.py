@@ -2,6 +2,7 @@
 
 import socket
 
+from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
@@ -25,6 +26,12 @@ class StreamSocket(WebSocketsSansIOProtocol):
         if hasattr(self, "scope"):
             # The application's task was made but has not run yet.
             self.scope["extensions"][EXTENSION] = self  # type: ignore[assignment]
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """Pass it on. A refusal is an answer: without this, the base takes each for a fault and logs an error."""
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body" and self.close_sent:
+            self.handshake_complete = True
 
     @property
     def buffered(self) -> int:

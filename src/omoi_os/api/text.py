@@ -20,10 +20,18 @@ def _one_line(value: str) -> str:
     return value
 
 
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("must not be blank")
+    return value
+
+
 #: A name or title: one line, not blank.
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300), AfterValidator(_one_line)]
 #: A description of any length that fits a request.
 Text = Annotated[str, StringConstraints(max_length=500_000), AfterValidator(_without_nul)]
+#: A text that says something.
+Prose = Annotated[Text, AfterValidator(_not_blank)]
 #: A shell command that runs inside a sandbox.
 Command = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000), AfterValidator(_without_nul)

@@ -36,8 +36,9 @@ def answering() -> Iterator[None]:
     try:
         yield
     except OperationalError as error:
-        said = str(error.orig).strip().splitlines()[-1:]
-        raise SetupError(f"the database does not answer ({' '.join(said)}); check DATABASE_URL") from error
+        # The driver's advice comes on lines of its own, set in.
+        said = [line for line in str(error.orig).splitlines() if line and not line[0].isspace()]
+        raise SetupError(f"the database does not answer ({' '.join(said[-1:])}); check DATABASE_URL") from error
 
 
 async def upgrade(database_url: str) -> None:

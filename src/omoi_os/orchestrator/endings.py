@@ -13,7 +13,7 @@ from omoi_os.errors import Invalid, ProviderError, StaleFence, TooLarge
 from omoi_os.orchestrator.assignments import Work, work_environment
 from omoi_os.orchestrator.context import Context
 from omoi_os.projects.models import Project
-from omoi_os.protocol.events import blob_digests
+from omoi_os.protocol.events import EventType, blob_digests
 from omoi_os.protocol.paths import BLOBS, SPOOL
 from omoi_os.protocol.spool import read_frames
 from omoi_os.providers.base import EndReason, SandboxProvider, SandboxRef, SandboxReport
@@ -180,6 +180,9 @@ def _outcome(sandbox: Sandbox, report: SandboxReport, *, done: bool) -> tuple[Sa
         return SandboxState.STOPPED, sandbox.end_reason or "no longer needed"
     if sandbox.failure:
         return SandboxState.FAILED, sandbox.failure
+    if EventType.AGENT_COMPLETED in sandbox.event_counts:
+        # Its result was judged before the worker was gone, and the task has moved on.
+        return SandboxState.STOPPED, "its work is done"
     if report.reason == EndReason.OUT_OF_MEMORY:
         return SandboxState.LOST, "the sandbox ran out of memory: raise SANDBOX_MEMORY_GB or ask for less"
     if report.reason == EndReason.DISK_FULL:

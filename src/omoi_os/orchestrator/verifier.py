@@ -17,6 +17,7 @@ from omoi_os.orchestrator.dispatcher import LEASE, record_started
 from omoi_os.orchestrator.endings import GONE, settle
 from omoi_os.orchestrator.presence import is_present
 from omoi_os.projects.models import Project
+from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.protocol.events import EventType
 from omoi_os.protocol.paths import WORKSPACE
 from omoi_os.providers.base import ExecResult, SandboxProvider, SandboxRef
@@ -84,7 +85,8 @@ async def _verify(context: Context, task_id: UUID) -> None:
     commit, complaint = await _pushed_commit(context, task, project)
     if not task.requires_commit:
         complaint = None
-    commands = acceptance_of(project, ticket)
+    # What an exploration hands in is its report; the commands judge work that need not have begun.
+    commands = () if task.task_type == ExecutionMode.EXPLORATION else acceptance_of(project, ticket)
     checks: list[Check] = []
     if complaint is None and commit and commands:
         checks = await _run_checks(context, task, ticket, project, commit=commit, commands=commands)

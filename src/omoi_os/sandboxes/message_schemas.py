@@ -7,7 +7,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from omoi_os.api.paging import Page
 from omoi_os.api.shapes import Shown
-from omoi_os.api.text import Text
+from omoi_os.api.text import Prose
 from omoi_os.protocol.messages import Deliver, MessageType
 from omoi_os.sandboxes.messages import Draft, MessageStatus, status_of
 from omoi_os.sandboxes.models import SandboxMessage
@@ -17,8 +17,6 @@ MAX_ACKED = 1000
 
 
 def _bounded(value: str) -> str:
-    if not value.strip():
-        raise ValueError("must not be blank")
     if len(value.encode()) > MAX_CONTENT_BYTES:
         raise ValueError(f"must be at most {MAX_CONTENT_BYTES} bytes; put longer texts into the repository")
     return value
@@ -32,7 +30,7 @@ class MessageIn(BaseModel):
         json_schema_extra={"example": {"content": "Also print C(10,5).", "message_type": "user_message"}},
     )
 
-    content: Annotated[Text, AfterValidator(_bounded)] = Field(description="At most 64 KiB of text.")
+    content: Annotated[Prose, AfterValidator(_bounded)] = Field(description="At most 64 KiB of text.")
     message_type: MessageType = Field(
         MessageType.USER_MESSAGE,
         description="People send `user_message` and `interrupt`, administrators `system` as well.",

@@ -18,7 +18,7 @@ from pydantic import (
 
 from omoi_os.api.paging import Page
 from omoi_os.api.shapes import Shown
-from omoi_os.api.text import Line, Text
+from omoi_os.api.text import Line, Prose
 from omoi_os.projects.schemas import Usd
 from omoi_os.protocol.events import Event, EventSource
 from omoi_os.sandboxes import catalogue
@@ -211,7 +211,7 @@ class SandboxIn(BaseModel):
     )
 
     project_id: UUID
-    prompt: Annotated[Text, StringConstraints(min_length=1)]
+    prompt: Prose
     model: Annotated[Line, StringConstraints(max_length=100)] | None = Field(None, description="The platform's own.")
     budget_usd: Usd | None = Field(None, description="What it may spend on model calls.")
 

@@ -200,7 +200,8 @@ def _move(task: Task, target: TaskState) -> None:
 async def _settle(session: AsyncSession, bus: Bus, task: Task) -> None:
     """After a change: the ticket follows its tasks, and whoever waits for tasks is woken."""
     await session.flush()
-    ticket = await session.get_one(Ticket, task.ticket_id, with_for_update=True)
+    # No stronger than this: a new task's foreign key holds its ticket, too, and both would wait for each other.
+    ticket = await session.get_one(Ticket, task.ticket_id, with_for_update={"key_share": True})
     await _tell(session, bus, task, ticket, derive(await repository.states_of_ticket(session, ticket.id)))
 
 

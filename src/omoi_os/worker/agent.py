@@ -19,6 +19,7 @@ from omoi_os.protocol.events import Event, EventType
 from omoi_os.worker.brake import Brake
 from omoi_os.worker.changes import Changes, unseen
 from omoi_os.worker.deferred import absent
+from omoi_os.worker.outputs import whole_output
 from omoi_os.worker.sdk import (
     AssistantMessage,
     ClaudeAgentOptions,
@@ -166,6 +167,7 @@ async def _relay(
             continue
         if isinstance(message, UserMessage):
             await watch.settle(message)
+            conversation.whole_output = whole_output(message.tool_use_result)
         for event in translate(message, conversation, now=time.monotonic()):
             await channel.send_event(event)
     raise CLIConnectionError("The agent's CLI ended without a result.")
@@ -193,7 +195,6 @@ def _result(message: ResultMessage, conversation: Conversation) -> dict[str, Any
         "subtype": message.subtype,
         "result": message.result,
         "errors": message.errors or [],
-        "turns": message.num_turns,
         "cost_usd": message.total_cost_usd,
         "usage": message.usage or {},
         "session_id": message.session_id or conversation.session_id,

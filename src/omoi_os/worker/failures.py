@@ -39,6 +39,9 @@ class Failure:
         return told | ({"partial_output": self.partial_output} if self.partial_output else {})
 
 
+#: How lines begin that the CLI writes for its own developers.
+_DIAGNOSTIC = "[ede_diagnostic]"
+
 _REASONS = {
     "error_max_turns": ("The agent used all its turns.", "Raise MAX_TURNS or make the task smaller.", "max_turns"),
     "error_max_budget_usd": ("The agent used all its budget.", "Raise the ticket's budget_usd.", "budget"),
@@ -48,8 +51,7 @@ _REASONS = {
 def from_result(result: dict[str, Any]) -> Failure:
     """The failure that an error result tells. The subtype of a failed model call is `success`: it says nothing."""
     status = result.get("api_error_status")
-    errors = result.get("errors")
-    said = str(result.get("result") or ("; ".join(map(str, errors)) if isinstance(errors, list) else ""))[:4000]
+    said = str(result.get("result") or _joined(result.get("errors")))[:4000]
     subtype = str(result.get("subtype"))
     if subtype in _REASONS:
         error, hint, stop_reason = _REASONS[subtype]
@@ -61,6 +63,11 @@ def from_result(result: dict[str, Any]) -> Failure:
     if result.get("terminal_reason") == "api_error":
         return Failure(said or "The model was not reached.", "network", "Is the gateway running?")
     return Failure(said or f"The agent stopped: {subtype}.", "unknown", "See the agent's last messages.")
+
+
+def _joined(errors: object) -> str:
+    sentences = [str(error) for error in errors] if isinstance(errors, list) else []
+    return "; ".join(sentence for sentence in sentences if not sentence.startswith(_DIAGNOSTIC))
 
 
 def from_end(exit_code: int | None, *, said: str, out_of_memory: bool, partial_output: str = "") -> Failure:

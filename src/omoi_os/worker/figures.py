@@ -11,16 +11,14 @@ _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cach
 
 
 class Figures:
-    """Adds the results up. Turns and tokens come for each turn alone, the cost for the whole session."""
+    """Adds the results up. Tokens come for each turn alone, the cost for the whole session."""
 
     def __init__(self, *, spent_usd: float = 0.0) -> None:
-        self._turns = 0.0
         self._spent = self._cost = spent_usd
         self._usage = dict.fromkeys(_COUNTS, 0.0)
 
     def add(self, result: Mapping[str, Any]) -> None:
         """Take one result in; what is no number counts as none."""
-        self._turns += finite(result.get("turns")) or 0
         self._cost = max(self._cost, finite(result.get("cost_usd")) or 0.0)
         usage = result.get("usage")
         if isinstance(usage, dict):
@@ -28,7 +26,9 @@ class Figures:
                 self._usage[name] += finite(usage.get(name)) or 0
 
     def data(self, *, turn: int) -> dict[str, Any]:
-        """For the last event; `turn` is what was counted meanwhile, where no result told."""
+        """For the last event; `turn` is the number that the last events carry.
+
+        The results' own counts are left out: an interrupt counts as turns there.
+        """
         usage = {name: int(count) for name, count in self._usage.items()}
-        turns = int(self._turns) or turn
-        return {"turns": turns, "cost_usd": self._cost - self._spent, "tokens": sum(usage.values()), "usage": usage}
+        return {"turns": turn, "cost_usd": self._cost - self._spent, "tokens": sum(usage.values()), "usage": usage}

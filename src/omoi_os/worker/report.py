@@ -29,6 +29,7 @@ RELAYED = frozenset(
         EventType.AGENT_SUBAGENT_COMPLETED,
         EventType.AGENT_SKILL_INVOKED,
         EventType.AGENT_RATE_LIMITED,
+        EventType.AGENT_STREAM_ERROR,
         EventType.AGENT_ERROR,
     }
 )
@@ -55,7 +56,9 @@ class Report:
         self.session_id: str | None = None
 
     def emit(self, event_type: str, data: dict[str, Any], *, source: str = EventSource.WORKER) -> None:
-        """Spool one event."""
+        """Spool one event; what the worker tells by itself carries the agent's turn, once there is one."""
+        if source == EventSource.WORKER and self.turn:
+            data = {"turn": self.turn, **data}
         event = Event(
             event_type,
             bounded(data, blobs=self._blobs),

@@ -46,6 +46,8 @@ class Conversation:
     last_message_id: str | None = None
     #: Tools that run now: their name, and when they were started, in seconds.
     tools: dict[str, tuple[str, float]] = field(default_factory=dict)
+    #: The last tool's output in full, where the model was told only how it began.
+    whole_output: str | None = None
     #: What calls changed in the workspace, by their ids.
     compared: dict[str, Compared] = field(default_factory=dict)
     #: Calls whose own word about the file that they edit is not needed: the comparison tells of it.
@@ -81,12 +83,21 @@ def _system(message: SystemMessage, conversation: Conversation) -> list[Event]:
             kept["resumed_session_id"] = conversation.resumed
         return [Event(EventType.AGENT_SYSTEM_MESSAGE, {"subtype": "init", **kept})]
     if message.subtype == "api_retry":
-        names = ("attempt", "max_retries", "retry_delay_ms", "error_status", "error")
-        return [Event(EventType.AGENT_RATE_LIMITED, {name: data[name] for name in names if name in data})]
+        return [_retry(data)]
     if message.subtype in ("status", "thinking_tokens", "task_progress"):
         return []
     rest = {name: value for name, value in data.items() if name not in ("type", "subtype", "uuid", "session_id")}
     return [Event(EventType.AGENT_SYSTEM_MESSAGE, {"subtype": message.subtype, **rest})]
+
+
+def _retry(data: Mapping[str, Any]) -> Event:
+    """The model is asked again: its host was busy, or, where there was no status, its answer broke off."""
+    names = ("attempt", "max_retries", "retry_delay_ms", "error_status", "error")
+    told = {name: data[name] for name in names if name in data}
+    if told.get("error_status") is not None:
+        return Event(EventType.AGENT_RATE_LIMITED, told)
+    about = {"error": "The model's answer broke off.", "error_type": "network", "hint": "The model is asked again."}
+    return Event(EventType.AGENT_STREAM_ERROR, told | about)
 
 
 def _assistant(message: AssistantMessage, conversation: Conversation, *, now: float) -> list[Event]:
@@ -143,7 +154,7 @@ def _tool_result(
     named = {"tool": tool, "tool_use_id": block.tool_use_id, "is_error": failed, **parent}
     took = {"duration_ms": round((now - started) * 1000)}
     events = [
-        Event(EventType.AGENT_TOOL_COMPLETED, {**named, "output": output, **took}),
+        Event(EventType.AGENT_TOOL_COMPLETED, {**named, "output": conversation.whole_output or output, **took}),
         # The output stands in the event before; here is what the model was told, in short.
         Event(EventType.AGENT_USER_TOOL_RESULT, {**named, "content": cut_text(output, 512), "size": len(output)}),
     ]

@@ -1,0 +1,43 @@
+"""What counts as done."""
+
+from datetime import UTC, datetime
+
+from omoi_os.bus.memory import MemoryBus
+from omoi_os.db.base import Sessions
+from omoi_os.forges.addresses import repository_of
+from omoi_os.forges.registry import make_forge
+from omoi_os.orchestrator import verifier
+from omoi_os.protocol.assignment import ExecutionMode
+from omoi_os.protocol.events import Event, EventType
+from omoi_os.sandboxes.events import record_events
+from omoi_os.sandboxes.masking import Masker
+from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.models import Task
+from tests.builders import a_project, a_task, a_ticket, a_work_sandbox
+from tests.orchestrator.conftest import MakeContext
+
+
+async def test_an_exploration_is_done_with_its_report_whatever_the_tickets_commands_say(
+    sessions: Sessions, make_context: MakeContext
+) -> None:
+    context, bus, now = make_context(), MemoryBus(), datetime.now(UTC)
+    async with sessions.begin() as session:
+        project = await a_project(session)
+        ticket = await a_ticket(session, project, acceptance=["test -f not-written-yet"])
+        task = await a_task(session, bus, ticket, task_type=ExecutionMode.EXPLORATION)
+        sandbox, _ = await a_work_sandbox(session, bus, task, now=now)
+        report = {"success": True, "final_output": "It is small."}
+        said = [Event(EventType.AGENT_STARTED, {}), Event(EventType.AGENT_COMPLETED, report)]
+        await record_events(session, bus, sandbox, said, now=now, masker=Masker())
+    forge = make_forge(project.forge, context.settings)
+    await forge.ensure_repository(repository_of(project))
+    await forge.create_branch(repository_of(project), task.branch_name or "")
+
+    await verifier.verify(context)
+    await context.jobs.finish("verify", timeout=30)
+
+    async with sessions() as session:
+        done = await session.get_one(Task, task.id)
+    assert (done.status, done.error) == (TaskState.COMPLETED, None)
+    assert done.result is not None
+    assert (done.result["final_output"], done.result["checks"]) == ("It is small.", [])
