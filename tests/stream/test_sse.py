@@ -10,8 +10,10 @@ from sqlalchemy import text
 
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
+from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes import repository, service
 from omoi_os.sandboxes.lifecycle import SandboxState
+from omoi_os.sandboxes.log import append_platform_event
 from tests.conftest import NOON
 from tests.stream.servers import Json, Place, Server, a_person, a_place
 
@@ -55,6 +57,27 @@ async def test_it_goes_on_while_the_sandbox_works_and_ends_with_it(server: Serve
     assert heard == [(item["seq"], item) for item in listed]
     assert [line for line in resumed.text.split("\n") if line.startswith("id")] == ["id: 3", "id: 4"]
     assert also.text == resumed.text
+
+
+async def test_it_does_not_end_before_the_result_of_an_ended_sandbox_was_checked(
+    server: Server, sessions: Sessions
+) -> None:
+    place = await a_place(sessions)
+    async with sessions.begin() as session:
+        await session.execute(text("UPDATE tasks SET status = 'verifying', sandbox_id = :id"), {"id": place.sandbox_id})
+    await _end(sessions, place)
+    heard: list[str] = []
+    path = f"/sandboxes/{place.sandbox_id}/events/stream"
+    async with server.client() as client, client.stream("GET", path) as response, asyncio.timeout(30):
+        async for _, event in _blocks(response):
+            heard.append(event["event_type"])
+            if heard[-1] == "sandbox.terminated":
+                async with sessions.begin() as session:
+                    row = await repository.lock(session, place.sandbox_id)
+                    append_platform_event(session, row, EventType.TASK_VERIFIED, {"verified": True}, now=NOON)
+                    await session.execute(text("UPDATE tasks SET status = 'completed'"))
+
+    assert heard[-2:] == ["sandbox.terminated", "task.verified"]
 
 
 async def test_nothing_in_a_payload_breaks_the_framing(server: Server, sessions: Sessions) -> None:

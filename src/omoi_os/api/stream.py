@@ -26,12 +26,15 @@ from omoi_os.projects import service as projects
 from omoi_os.projects.repository import owner_seen_by
 from omoi_os.sandboxes.deps import VisibleSandbox, visible_sandbox
 from omoi_os.sandboxes.lifecycle import ENDED
+from omoi_os.sandboxes.models import Sandbox
 from omoi_os.stream.filters import Filter
 from omoi_os.stream.hub import Hub
 from omoi_os.stream.lines import event_line
 from omoi_os.stream.listener import Listener, Viewer
 from omoi_os.stream.reader import read_events
 from omoi_os.stream.requests import Wanted, parse_query
+from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.models import Task
 
 #: A comment is sent this often when nothing happens, so that nothing in between gives the connection up.
 KEEPALIVE_SECONDS = 15.0
@@ -122,7 +125,8 @@ async def follow_events(
     since: Annotated[int | None, Query(ge=0, lt=2**63, description="Begin behind the event with this number.")] = None,
     last_event_id: Annotated[int | None, Header(ge=0, lt=2**63, description="The same; it wins.")] = None,
 ) -> StreamingResponse:
-    """Every event from the beginning or from `since` on, then each as it comes. Ends when the sandbox has ended."""
+    """Every event from the beginning or from `since` on, then each as it comes. Ends when the sandbox has ended and its
+    result was checked."""
     after = last_event_id if last_event_id is not None else since or 0
     lines = _follow(request.app.state.hub, request.app.state.sessions, sandbox.id, token=token, after=after)
     return StreamingResponse(lines, media_type="text/event-stream", headers=_HEADERS)
@@ -136,7 +140,8 @@ async def _follow(hub: Hub, sessions: Sessions, sandbox_id: str, *, token: str, 
             try:
                 async with sessions() as session:
                     identity = await known_user(session, token, now=datetime.now(UTC))
-                    has_ended = (await visible_sandbox(sandbox_id, identity.user, session)).status in ENDED
+                    sandbox = await visible_sandbox(sandbox_id, identity.user, session)
+                    is_over = sandbox.status in ENDED and not await _is_being_verified(session, sandbox)
                     rows = await read_events(session, sandbox_id, after=after)
             except RequestError:
                 return
@@ -148,10 +153,16 @@ async def _follow(hub: Hub, sessions: Sessions, sandbox_id: str, *, token: str, 
                 yield f"id: {row.seq}\ndata: {event_line(row)}\n\n"
             if rows:
                 continue
-            if has_ended:
+            if is_over:
                 return
             try:
                 async with asyncio.timeout(KEEPALIVE_SECONDS):
                     await changed.wait()
             except TimeoutError:
                 yield ": still here\n\n"
+
+
+async def _is_being_verified(session: AsyncSession, sandbox: Sandbox) -> bool:
+    """Whether what is found out about its result is still to be told."""
+    task = await session.get_one(Task, sandbox.task_id)
+    return task.sandbox_id == sandbox.id and task.status == TaskState.VERIFYING
