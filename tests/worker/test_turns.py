@@ -25,6 +25,16 @@ def mark(message_id: str) -> str:
     return f"[message {message_id} "
 
 
+async def at_rest(pids: list[int]) -> None:
+    """Until these processes have done all that they were given: their time on a processor stands still."""
+    before: list[list[str]] = []
+    while (
+        spent := [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13] for pid in pids]
+    ) != before:
+        before = spent
+        await asyncio.sleep(0.5)
+
+
 async def in_the_tool(platform: Platform, count: int = 1) -> None:
     await platform.wait_for(lambda: len(platform.of_type("agent.tool_use")) == count)
 
@@ -181,6 +191,7 @@ async def test_a_killed_cli_is_told_apart_from_one_that_ended(worker: Worker, pl
     await worker.start(acceptance=())
     await platform.wait_for(lambda: platform.hanging == 1)
     (cli,) = (pid for pid in running_below(worker) if b"_bundled/claude" in command_line(pid).split(b"\0")[0])
+    await at_rest(running_below(worker))
     os.kill(cli, signal.SIGKILL)
     code, _ = await worker.end()
 
