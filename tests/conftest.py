@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -16,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.db import embedded
 from omoi_os.db.base import Sessions, make_engine, make_sessions, plain_url
 from omoi_os.db.migrate import upgrade
+from tests.api_process import ApiProcess
 
 #: A folder in memory, if there is one: a database in it is copied ten times as fast, and nothing waits for a disk.
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
@@ -54,9 +56,9 @@ def _forget_crashes(url: str) -> None:
         connection.execute("SELECT pg_reload_conf()")
 
 
-@pytest.fixture
-def database_url(postgres: str) -> Iterator[str]:
-    """A database of this test's own, with the newest schema."""
+@contextmanager
+def fresh_database(postgres: str) -> Iterator[str]:
+    """The address of a database of its own, with the newest schema."""
     name = f"test_{uuid4().hex}"
     template = psycopg.conninfo.conninfo_to_dict(plain_url(postgres))["dbname"]
     server = psycopg.conninfo.make_conninfo(plain_url(postgres), dbname="postgres")
@@ -65,6 +67,13 @@ def database_url(postgres: str) -> Iterator[str]:
     yield postgres.replace(f"/{template}?", f"/{name}?")
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture
+def database_url(postgres: str) -> Iterator[str]:
+    """A database of this test's own."""
+    with fresh_database(postgres) as url:
+        yield url
 
 
 @pytest.fixture
@@ -82,9 +91,43 @@ async def session(sessions: Sessions) -> AsyncIterator[AsyncSession]:
         yield opened
 
 
-@pytest.fixture
-def short_tmp() -> Iterator[Path]:
+@contextmanager
+def short_folder() -> Iterator[Path]:
     """A temporary folder with a path short enough for unix sockets below it."""
     folder = Path(tempfile.mkdtemp(prefix="omoi-", dir="/tmp"))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def short_tmp() -> Iterator[Path]:
+    """Such a folder of this test's own."""
+    with short_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def shared_database_url(postgres: str) -> Iterator[str]:
+    """A database for all tests of a file: each makes what it looks at itself."""
+    with fresh_database(postgres) as url:
+        yield url
+
+
+@pytest.fixture
+async def shared_sessions(shared_database_url: str) -> AsyncIterator[Sessions]:
+    """Sessions on it."""
+    engine = make_engine(shared_database_url)
+    yield make_sessions(engine)
+    await engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def shared_api(shared_database_url: str) -> Iterator[ApiProcess]:
+    """An API over it, in a process of its own: starting one takes longer than most tests."""
+    with short_folder() as folder:
+        api = ApiProcess(folder, shared_database_url)
+        try:
+            asyncio.run(api.start())
+            yield api
+        finally:
+            api.kill()

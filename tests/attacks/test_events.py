@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -58,14 +57,14 @@ class Attacker:
 
 
 @pytest.fixture
-async def attacker(short_tmp: Path, database_url: str, sessions: Sessions) -> AsyncIterator[Attacker]:
-    api = ApiProcess(short_tmp, database_url)
-    await api.start()
-    try:
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(60)) as http:
-            yield Attacker(http, api, sessions)
-    finally:
-        api.kill()
+def sessions(shared_sessions: Sessions) -> Sessions:
+    return shared_sessions
+
+
+@pytest.fixture
+async def attacker(shared_api: ApiProcess, sessions: Sessions) -> AsyncIterator[Attacker]:
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(60)) as http:
+        yield Attacker(http, shared_api, sessions)
 
 
 @pytest.fixture

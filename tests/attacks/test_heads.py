@@ -1,8 +1,7 @@
 """Attack 34 on the wire: heads without end, bodies said to be huge and senders without haste, many of them at once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
@@ -18,11 +17,13 @@ BODY = b'{"event_type": "agent.message", "event_data": {}}'
 
 
 @pytest.fixture
-async def api(short_tmp: Path, database_url: str) -> AsyncIterator[ApiProcess]:
-    made = ApiProcess(short_tmp, database_url)
-    await made.start()
-    yield made
-    made.kill()
+def api(shared_api: ApiProcess) -> ApiProcess:
+    return shared_api
+
+
+@pytest.fixture
+def sessions(shared_sessions: Sessions) -> Sessions:
+    return shared_sessions
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ async def test_it_starts_a_platform_shows_the_six_steps_and_stops_it_again(
     assert process.returncode == 0, text
     assert re.search(SIX_STEPS, text), text
     assert "scripted model" in text
-    assert f"http://127.0.0.1:{port}/docs" in text
+    assert f"http://127.0.0.1:{port}, in your browser" in text
     assert not embedded.running(data_dir)
 
 

@@ -61,11 +61,16 @@ class Line:
 
 
 @pytest.fixture
-async def line(database_url: str, sessions: Sessions, short_tmp: Path) -> AsyncIterator[Line]:
+def sessions(shared_sessions: Sessions) -> Sessions:
+    return shared_sessions
+
+
+@pytest.fixture
+async def line(
+    shared_api: ApiProcess, shared_database_url: str, sessions: Sessions, short_tmp: Path
+) -> AsyncIterator[Line]:
     (reporter,) = await make_reporters(sessions, 1, at_work=True)
-    server = ApiProcess(short_tmp, database_url)
-    await server.start()
-    proxy = Proxy(server.port)
+    proxy = Proxy(shared_api.port)
     api = Api(await proxy.start() + reporter.path(), reporter.token, timeout=TIMEOUT_SECONDS)
     beats = 0
 
@@ -79,12 +84,11 @@ async def line(database_url: str, sessions: Sessions, short_tmp: Path) -> AsyncI
             asyncio.create_task(delivery.deliver(spool, api, blobs=Blobs(short_tmp / "blobs"))),
             asyncio.create_task(delivery.beat(api, status, every=0.3)),
         ]
-        yield Line(spool, proxy, database_url, reporter.id)
+        yield Line(spool, proxy, shared_database_url, reporter.id)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     await proxy.stop()
-    server.kill()
 
 
 @pytest.mark.parametrize("fault", [fault for fault in Fault if fault != Fault.NONE])

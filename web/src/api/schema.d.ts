@@ -617,7 +617,8 @@ export interface paths {
         };
         /**
          * Follow a sandbox's events
-         * @description Every event from the beginning or from `since` on, then each as it comes. Ends when the sandbox has ended.
+         * @description Every event from the beginning or from `since` on, then each as it comes. Ends when the sandbox has ended and its
+         *     result was checked.
          */
         get: operations["follow_events"];
         put?: never;
