@@ -4,8 +4,8 @@
 BIN := .venv/bin
 # Docker's tests are apart: the first time they install an engine and make an image, which takes minutes and the network.
 DOCKER := tests/providers/docker
-# One more than there are processors: many tests wait for processes of their own.
-WORKERS := $(shell echo $$(($$(nproc) + 1)))
+# Two for each processor: many tests wait for processes of their own.
+WORKERS := $(shell echo $$(($$(nproc) * 2)))
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

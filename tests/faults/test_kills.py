@@ -129,7 +129,7 @@ def test_a_part_may_be_killed_at_every_stage_of_one_task(platform: Platform, par
 
 
 def test_an_orchestrator_killed_right_after_the_ticket_leaves_no_second_sandbox(platform: Platform) -> None:
-    for _ in range(3):
+    for _ in range(2):
         task_id = slow_task(platform)
         platform.kill_part("orchestrator")
         assert_sound(platform, task_id)

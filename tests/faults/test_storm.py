@@ -14,8 +14,8 @@ import pytest
 
 from tests.e2e.platform import ENDED, Json, Platform, wait_for
 
-TASKS = int(os.environ.get("STORM_TASKS", "10"))
-AT_ONCE = int(os.environ.get("STORM_AT_ONCE", "5"))
+TASKS = int(os.environ.get("STORM_TASKS", "6"))
+AT_ONCE = int(os.environ.get("STORM_AT_ONCE", "3"))
 SECONDS = float(os.environ.get("STORM_SECONDS", "170"))
 
 SCRIPT = """

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from omoi_os import collector
 from omoi_os.errors import ConfigError, OmoiError
 from omoi_os.printable import one_line
 
@@ -31,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit with its code; a failure is one sentence, never a traceback."""
     values = vars(_parser().parse_args(arguments))
     command = values.pop("command")
-    module = importlib.import_module(COMMANDS[command][0])
+    with collector.at_rest():
+        module = importlib.import_module(COMMANDS[command][0])
     try:
         code: int = module.run({name: value for name, value in values.items() if value is not None})
     except ConfigError as error:
