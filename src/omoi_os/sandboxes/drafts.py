@@ -19,7 +19,7 @@ from omoi_os.strict_json import elements, parse, scalar
 #: The most that one event of a batch may be, as for an event that comes alone.
 MAX_EVENT_BYTES = 1024 * 1024
 #: How many events are judged before others have their turn.
-_AT_ONCE = 100
+_AT_ONCE = 32
 _OUT_OF_RANGE = "number out of range"
 
 
