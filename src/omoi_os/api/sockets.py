@@ -1,8 +1,8 @@
 """WebSockets as the stream needs them: whole frames go to the transport, and a client that stalls is cut off."""
 
 import socket
+from typing import Any
 
-from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
@@ -27,7 +27,7 @@ class StreamSocket(WebSocketsSansIOProtocol):
             # The application's task was made but has not run yet.
             self.scope["extensions"][EXTENSION] = self  # type: ignore[assignment]
 
-    async def send(self, message: ASGISendEvent) -> None:
+    async def send(self, message: Any) -> None:
         """Pass it on. A refusal is an answer: without this, the base takes each for a fault and logs an error."""
         await super().send(message)
         if message["type"] == "websocket.http.response.body" and self.close_sent:
