@@ -39,8 +39,8 @@ export function headline(event: SandboxEvent): string {
   }
 }
 
+/** Whether something was found good; that an agent says so is not enough. */
 export function isSuccess(event: SandboxEvent): boolean {
-  if (event.event_type === "agent.completed") return event.event_data.success !== false;
   if (event.event_type === "task.verified") return flag(event, "verified");
   return event.event_type === "iteration.validation" && flag(event, "passed");
 }
