@@ -130,7 +130,6 @@ def test_in_the_views(page: Page, run: Run, watch: Watch, view: str) -> None:
         shown.get_by_role("button", name=re.compile("<img src=x")).first.click()
         expect(shown.get_by_text("tricks").first).to_be_visible()
         assert inert(page) == []
-        shown.get_by_role("button", name="Files").click()
         shown.get_by_role("button", name="Whole session").click()
         shown.get_by_role("button", name=re.compile("<img src=x")).first.click()
         expect(shown.get_by_text("tricks").first).to_be_visible()
