@@ -118,7 +118,12 @@ def test_the_environment_tells_what_it_should_and_no_secret(platform: Platform, 
     }
     assert env["CALLBACK_URL"] == f"http://127.0.0.1:8901/api/v1/sandboxes/{sandbox['id']}/events"
     assert env["ANTHROPIC_AUTH_TOKEN"] == "[masked]"
-    text = json.dumps(env)
+    (started,) = (e for e in platform.events(sandbox["id"]) if e["event_type"] == "sandbox.started")
+    shown = started["event_data"]["environment"]
+    assert (shown["SANDBOX_ID"], "ANTHROPIC_AUTH_TOKEN" in shown) == (sandbox["id"], False)
+    # The worker's; what it runs is given less.
+    assert all(env.get(name, value) == value for name, value in shown.items())
+    text = json.dumps([env, shown])
     assert not [secret for secret in (CANARY_KEY, CANARY_FORGE, platform.token) if secret in text]
     assert not {"DATABASE_URL", "ANTHROPIC_API_KEY", "GITHUB_TOKEN", "OMOI_ADMIN_TOKEN"} & set(env)
 

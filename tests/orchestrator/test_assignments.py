@@ -3,7 +3,8 @@
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
-from omoi_os.orchestrator.assignments import Work, work_environment
+from omoi_os.orchestrator.assignments import Work, shown_environment, work_environment
+from omoi_os.orchestrator.context import Context
 from omoi_os.projects.models import Project
 from omoi_os.protocol.assignment import DEFAULT_SPOOL_BYTES, Assignment
 from omoi_os.tasks.models import Task
@@ -13,12 +14,27 @@ from tests.conftest import NOON
 from tests.orchestrator.conftest import MakeContext
 
 
-async def test_the_bound_of_the_spool_is_a_setting(session: AsyncSession, make_context: MakeContext) -> None:
+async def some_work(session: AsyncSession, context: Context) -> Work:
     sandbox, token = await a_work_sandbox(session, MemoryBus(), now=NOON)
     task = await session.get_one(Task, sandbox.task_id)
     ticket, project = await session.get_one(Ticket, task.ticket_id), await session.get_one(Project, task.project_id)
+    return Work(task, ticket, project, sandbox, token, context.providers.get("local"))
+
+
+async def test_the_bound_of_the_spool_is_a_setting(session: AsyncSession, make_context: MakeContext) -> None:
     for parameters, expected in (({}, DEFAULT_SPOOL_BYTES), ({"spool_mb": 3}, 3 * 1024 * 1024)):
         context = make_context(**parameters)
-        work = Work(task, ticket, project, sandbox, token, context.providers.get("local"))
-        told = work_environment(context.settings, work)["TASK_DATA_BASE64"]
+        told = work_environment(context.settings, await some_work(session, context))["TASK_DATA_BASE64"]
         assert Assignment.decode(told).spool_bytes == expected
+
+
+async def test_people_see_the_environment_without_its_secrets(session: AsyncSession, make_context: MakeContext) -> None:
+    context = make_context()
+    work = await some_work(session, context)
+
+    shown, told = shown_environment(context.settings, work), work_environment(context.settings, work)
+
+    assert shown.items() <= told.items()
+    assert (shown["SANDBOX_ID"], shown["EXECUTION_MODE"]) == (work.sandbox.id, "implementation")
+    assert work.token in str(told)
+    assert work.token not in str(shown)

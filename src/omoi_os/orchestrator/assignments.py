@@ -24,6 +24,13 @@ _WORK_SHARE = 0.9
 
 _GIB = 1024**3
 
+#: What of a worker's environment people may see: neither the token nor what the task says already.
+_SHOWN = (
+    *("PATH", "HOME", "LANG", "TERM", "SANDBOX_ID", "TASK_ID", "USER_ID", "PROJECT_ID", "GITHUB_REPO_OWNER"),
+    *("GITHUB_REPO_NAME", "BRANCH_NAME", "CALLBACK_URL", "MESSAGE_POLL_URL", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL"),
+    *("EXECUTION_MODE", "MAX_TURNS", "MAX_BUDGET_USD"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -201,6 +208,12 @@ def work_environment(settings: Settings, work: Work) -> dict[str, str]:
     if assignment.max_budget_usd is not None:
         environment["MAX_BUDGET_USD"] = str(assignment.max_budget_usd)
     return environment
+
+
+def shown_environment(settings: Settings, work: Work) -> dict[str, str]:
+    """What a worker is told, without its secrets."""
+    environment = work_environment(settings, work)
+    return {name: environment[name] for name in _SHOWN if environment.get(name)}
 
 
 def _git_environment(token: str) -> dict[str, str]:

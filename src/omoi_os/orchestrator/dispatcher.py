@@ -2,6 +2,7 @@
 
 import logging
 from collections import Counter
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 from uuid import UUID
@@ -13,7 +14,7 @@ from omoi_os.errors import ForgeError, ProviderError, ProviderUnavailable
 from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.registry import make_forge
 from omoi_os.orchestrator import checkouts, pool
-from omoi_os.orchestrator.assignments import Work, budget_of, work_environment, work_spec
+from omoi_os.orchestrator.assignments import Work, budget_of, shown_environment, work_environment, work_spec
 from omoi_os.orchestrator.context import Context
 from omoi_os.providers.base import SandboxRef
 from omoi_os.sandboxes import repository as sandboxes_repository
@@ -121,7 +122,7 @@ async def spawn(context: Context, work: Work) -> None:
         log.warning("sandbox %s could not be made: %s", work.sandbox.id, error)
         await _not_made(context, work, reason=str(error))
         return
-    await record_started(context, work.sandbox.id, ref)
+    await record_started(context, work.sandbox.id, ref, environment=shown_environment(context.settings, work))
     checkouts.prepare(context, work)
 
 
@@ -134,12 +135,18 @@ async def _make(context: Context, work: Work) -> SandboxRef:
     return await work.provider.create(work_spec(context.settings, work, owner=context.installation))
 
 
-async def record_started(context: Context, sandbox_id: str, ref: SandboxRef) -> None:
-    """Note that the provider has it. One that was given up meanwhile is left to the reconciler, which removes it."""
+async def record_started(
+    context: Context, sandbox_id: str, ref: SandboxRef, *, environment: Mapping[str, str] | None = None
+) -> None:
+    """Note that the provider has it, and what of its environment may be shown, where that is known.
+
+    One that was given up meanwhile is left to the reconciler, which removes it.
+    """
     async with context.sessions() as session, session.begin():
         sandbox = await sandboxes_repository.lock(session, sandbox_id)
         if sandbox.status not in ENDED:
-            await sandboxes.mark_started(session, context.bus, sandbox, provider_ref=ref, now=context.now())
+            told = {} if environment is None else {"environment": dict(environment)}
+            await sandboxes.mark_started(session, context.bus, sandbox, provider_ref=ref, told=told, now=context.now())
 
 
 async def _still_wanted(context: Context, work: Work) -> bool:

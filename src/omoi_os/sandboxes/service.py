@@ -1,7 +1,10 @@
 """What happens to sandboxes. Each function is one step in one transaction; the caller commits."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -82,11 +85,20 @@ async def open_sandbox(
     return sandbox, token
 
 
-async def mark_started(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, provider_ref: str, now: datetime) -> None:
-    """The provider has made it. The caller holds the row."""
+async def mark_started(
+    session: AsyncSession,
+    bus: Bus,
+    sandbox: Sandbox,
+    *,
+    provider_ref: str,
+    now: datetime,
+    told: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """The provider has made it; `told` is what else its event says. The caller holds the row."""
     if sandbox.provider_ref is None:
         sandbox.provider_ref = provider_ref
-        append_platform_event(session, sandbox, EventType.SANDBOX_STARTED, {"provider": sandbox.provider}, now=now)
+        data = {"provider": sandbox.provider, **told}
+        append_platform_event(session, sandbox, EventType.SANDBOX_STARTED, data, now=now)
     await mark_running(session, bus, sandbox, now=now)
 
 

@@ -27,6 +27,7 @@ export function DetailsView({ sandbox, feed }: ViewProps) {
         <Resources sandbox={sandbox} turns={facts.turns} />
         <Place sandbox={sandbox} workspace={facts.workspace} />
         <Assignment sandbox={sandbox} finder={facts} />
+        <Environment variables={facts.environment} />
         <Attempts sandbox={sandbox} />
         <Facts
           title={`Events (${count(sandbox.last_seq)})`}
@@ -84,7 +85,7 @@ function Resources({ sandbox, turns }: { sandbox: Sandbox; turns: number | null 
         ]}
       />
       {sandbox.memory_bytes === null && sandbox.disk_bytes === null ? (
-        <p className="mt-2 text-xs text-faint">The provider has not measured it yet.</p>
+        <p className="mt-2 text-xs text-faint">{sandbox.ended_at === null ? "The provider has not measured it yet." : "It ended before it was measured."}</p>
       ) : null}
     </Facts>
   );
@@ -136,6 +137,16 @@ function Assignment({ sandbox, finder }: { sandbox: Sandbox; finder: FactFinder[
           ["Stopped by", finder.stopReason === null ? null : writeOut(finder.stopReason)],
         ]}
       />
+    </Facts>
+  );
+}
+
+/** What its worker was given; the one secret among it, its token, is not told. */
+function Environment({ variables }: { variables: FactFinder["facts"]["environment"] }) {
+  if (variables.length === 0) return null;
+  return (
+    <Facts title="Environment">
+      <FactList facts={variables.map(([name, value]) => [name, <Code key={name}>{writeOut(value)}</Code>] as const)} />
     </Facts>
   );
 }

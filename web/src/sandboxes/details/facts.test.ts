@@ -13,6 +13,13 @@ describe("what a run was set to do", () => {
     expect(finder.facts).toMatchObject({ branch: "feature/b", model: "scripted", mode: "implementation", tools: ["Bash", "Read"], sessionId: "s" });
   });
 
+  it("has the environment that the platform told, and nobody else's", () => {
+    const finder = new FactFinder();
+    finder.add(event("sandbox.started", { environment: { HOME: "/home/agent", MAX_TURNS: 5 } }));
+    finder.add(event("agent.started", { environment: { HOME: "/evil" } }));
+    expect(finder.facts.environment).toEqual([["HOME", "/home/agent"]]);
+  });
+
   it("does not believe other events", () => {
     const finder = new FactFinder();
     finder.add(event("agent.message", { branch_name: "evil" }));

@@ -1,5 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
-import { num, str } from "../payload";
+import { num, record, str } from "../payload";
 
 /** What a run was set to do and with what, as its worker and its agent said it at their start. */
 export interface Facts {
@@ -12,12 +12,14 @@ export interface Facts {
   sessionId: string | null;
   resumedSessionId: string | null;
   tools: readonly string[];
+  /** What the worker was given, without its secrets, by name. */
+  environment: readonly (readonly [name: string, value: string])[];
   commit: string | null;
   turns: number | null;
   stopReason: string | null;
 }
 
-const WANTED = new Set(["sandbox.created", "agent.started", "iteration.started", "agent.system_message", "agent.completed", "agent.failed"]);
+const WANTED = new Set(["sandbox.created", "sandbox.started", "agent.started", "iteration.started", "agent.system_message", "agent.completed", "agent.failed"]);
 
 /** Gathers what is said once or is said anew; what comes later wins. */
 export class FactFinder {
@@ -31,6 +33,7 @@ export class FactFinder {
     sessionId: null,
     resumedSessionId: null,
     tools: [],
+    environment: [],
     commit: null,
     turns: null,
     stopReason: null,
@@ -50,9 +53,14 @@ export class FactFinder {
     facts.commit = str(event, "commit_sha") ?? facts.commit;
     facts.turns = num(event, "turns") ?? facts.turns;
     facts.stopReason = str(event, "stop_reason") ?? facts.stopReason;
+    if (event.event_type === "sandbox.started") facts.environment = texts(event.event_data.environment);
     const tools = event.event_data.tools;
     if (Array.isArray(tools)) facts.tools = tools.filter((tool): tool is string => typeof tool === "string");
   }
+}
+
+function texts(value: unknown): [name: string, value: string][] {
+  return Object.entries(record(value)).flatMap(([name, text]) => (typeof text === "string" ? [[name, text]] : []));
 }
 
 /** Counts by type, the most frequent first. */
