@@ -53,7 +53,7 @@ def test_a_keyboard_alone_does_everything(page: Page, platform: Platform) -> Non
     page.keyboard.type("Mind the gap.")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_label("Messages").get_by_text("Mind the gap.")).to_be_visible()
-    tab_to(page, page.get_by_role("tabpanel").get_by_role("button", name=re.compile("app.py")))
+    tab_to(page, page.get_by_role("tabpanel").get_by_role("button", name=re.compile("^app.py")))
     page.keyboard.press("Enter")
     expect(page.get_by_role("region", name="Diff").get_by_text("print(1)").first).to_be_visible()
 
