@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -64,9 +64,21 @@ def fresh_database(postgres: str) -> Iterator[str]:
     server = psycopg.conninfo.make_conninfo(plain_url(postgres), dbname="postgres")
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY')
-    yield postgres.replace(f"/{template}?", f"/{name}?")
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+    try:
+        yield postgres.replace(f"/{template}?", f"/{name}?")
+    finally:
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@asynccontextmanager
+async def sessions_on(database_url: str) -> AsyncIterator[Sessions]:
+    """Sessions on a database."""
+    engine = make_engine(database_url)
+    try:
+        yield make_sessions(engine)
+    finally:
+        await engine.dispose()
 
 
 @pytest.fixture
@@ -79,9 +91,8 @@ def database_url(postgres: str) -> Iterator[str]:
 @pytest.fixture
 async def sessions(database_url: str) -> AsyncIterator[Sessions]:
     """Sessions on this test's database."""
-    engine = make_engine(database_url)
-    yield make_sessions(engine)
-    await engine.dispose()
+    async with sessions_on(database_url) as made:
+        yield made
 
 
 @pytest.fixture
@@ -95,8 +106,10 @@ async def session(sessions: Sessions) -> AsyncIterator[AsyncSession]:
 def short_folder() -> Iterator[Path]:
     """A temporary folder with a path short enough for unix sockets below it."""
     folder = Path(tempfile.mkdtemp(prefix="omoi-", dir="/tmp"))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
@@ -116,9 +129,8 @@ def shared_database_url(postgres: str) -> Iterator[str]:
 @pytest.fixture
 async def shared_sessions(shared_database_url: str) -> AsyncIterator[Sessions]:
     """Sessions on it."""
-    engine = make_engine(shared_database_url)
-    yield make_sessions(engine)
-    await engine.dispose()
+    async with sessions_on(shared_database_url) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
