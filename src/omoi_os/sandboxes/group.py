@@ -9,73 +9,40 @@ import msgspec
 from omoi_os import failpoint
 from omoi_os.bus.base import Bus, Notice, Topic
 from omoi_os.db.pipeline import BEGIN, COMMIT, PLANNED, ROLLBACK, Found, Pipeline, Statement, joined, numbers
+from omoi_os.sandboxes import statements
 from omoi_os.sandboxes.events import EFFECTS, ended
 from omoi_os.sandboxes.lifecycle import ENDED
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.posts import Answers, NeedsLook, Post, Row, Standing
 from omoi_os.stream.models import Change
 
-#: Whether an event of sandbox `s`, which works on task `t`, changes their states.
-MOVES = "s.purpose = 'work' AND (s.status = 'creating' OR t.fence <> s.fence OR t.status = 'assigned')"
-#: The advisory locks are those of `repository.lock`, and all of them come before the first row is locked, which gives
-#: the transaction its number: so the numbers of transactions rise with those of a sandbox's events.
 _LOCK = Statement(
     "omoi_lock",
     f"""
-    WITH free AS MATERIALIZED (
-        SELECT id FROM unnest(string_to_array($1, chr(31))) AS id
-        WHERE pg_try_advisory_xact_lock(hashtextextended(id, 0))
-    )
+    WITH free AS MATERIALIZED ({statements.FREE})
     SELECT s.id, s.token_hash, s.status, s.end_reason, s.fence, s.last_seq, s.acked_seq, s.event_counts,
-           {MOVES}
+           {statements.MOVES}
     FROM sandboxes s JOIN tasks t ON t.id = s.task_id
-    WHERE s.id = ANY ((SELECT array_agg(id) FROM free)::text[])
+    WHERE {statements.ARE_FREE}
     FOR NO KEY UPDATE OF s SKIP LOCKED
     """,  # noqa: S608  nothing of it comes from outside
 )
-_KNOWN = Statement(
-    "omoi_known",
-    """
-    SELECT u.sandbox_id
-    FROM unnest(string_to_array($1, chr(31)), string_to_array($2, chr(31))) AS u(sandbox_id, event_id)
-    CROSS JOIN LATERAL (
-        SELECT FROM sandbox_events e WHERE e.sandbox_id = u.sandbox_id AND e.event_id = u.event_id LIMIT 1
-    ) AS known
-    """,
-)
-_ADD = Statement(
-    "omoi_add",
-    """
-    INSERT INTO sandbox_events
-        (sandbox_id, seq, event_id, fence, posted_seq, event_type, event_data, source, occurred_at, created_at)
-    SELECT sandbox_id, seq, event_id, fence, posted_seq, event_type, event_data::json, source, occurred_at, $10
-    FROM unnest(
-        string_to_array($1, chr(31)), $2::int8[], string_to_array($3, chr(31)), $4::int8[], $5::int8[],
-        string_to_array($6, chr(31)), string_to_array($7, chr(31)), string_to_array($8, chr(31)), $9::timestamptz[]
-    ) AS e(sandbox_id, seq, event_id, fence, posted_seq, event_type, event_data, source, occurred_at)
-    """,
-)
+_KNOWN = Statement("omoi_known", statements.known(1))
+_ADD = Statement("omoi_add", statements.add(1))
 _MOVE = Statement(
     "omoi_move",
-    """
+    f"""
     WITH moved AS (
-        UPDATE sandboxes s SET
-            last_seq = m.last_seq, acked_seq = m.acked_seq, event_counts = m.event_counts::json,
-            last_heartbeat_at = coalesce(m.heartbeat_at, s.last_heartbeat_at),
-            first_heartbeat_at = coalesce(s.first_heartbeat_at, m.heartbeat_at),
-            last_work_at = coalesce(m.work_at, s.last_work_at)
+        UPDATE sandboxes s SET {statements.MOVED}
         FROM unnest(
             string_to_array($1, chr(31)), $2::int8[], $3::int8[], $4::int8[], string_to_array($5, chr(31)),
             $6::timestamptz[], $7::timestamptz[]
         ) AS m(id, first_seq, last_seq, acked_seq, event_counts, heartbeat_at, work_at)
         WHERE s.id = m.id
         RETURNING s.project_id, s.id, m.first_seq, m.last_seq
-    ), told AS (
-        INSERT INTO outbox (change, project_id, sandbox_id, first_seq, last_seq)
-        SELECT $8, project_id, id, first_seq, last_seq FROM moved
-    )
+    ), told AS ({statements.tell(8)})
     SELECT pg_notify($9, payload) FROM unnest(ARRAY[$10]::text[]) AS payload WHERE payload IS NOT NULL
-    """,
+    """,  # noqa: S608  nothing of it comes from outside
 )
 
 
@@ -120,24 +87,18 @@ async def _reach(pipeline: Pipeline, name: str) -> None:
 
 
 async def _number(pipeline: Pipeline, posts: Mapping[str, Sequence[Post]], *, now: datetime, masker: Masker) -> Outcome:
-    ids, names = named(posts)
+    ids, names = statements.named(posts)
     pipeline.send(BEGIN)
     pipeline.send(PLANNED)
     pipeline.send(_LOCK, joined(sorted(posts)))
     if ids:
-        pipeline.send(_KNOWN, joined(ids), joined(names))
+        pipeline.send(_KNOWN, ids, names)
     _, _, rows, *known = await pipeline.answers(last=False)
     outcome = Outcome(apart=set(posts) - {row[0] for row in rows} | {str(row[0]) for found in known for row in found})
     free = [row for row in rows if row[0] not in outcome.apart]
     for row in free:
         _take(row, posts[str(row[0])], outcome, now=now, masker=masker)
     return outcome
-
-
-def named(posts: Mapping[str, Sequence[Post]]) -> tuple[list[str], list[str]]:
-    """The sandbox and the id of every event that came with one."""
-    found = [(key, d.event.event_id) for key, some in posts.items() for p in some for d in p.drafts if d.event.event_id]
-    return [key for key, _ in found], [name for _, name in found]
 
 
 def _take(row: Found, posts: Sequence[Post], outcome: Outcome, *, now: datetime, masker: Masker) -> None:
@@ -169,27 +130,7 @@ def has_effect(posts: Sequence[Post]) -> bool:
 
 
 def _add(pipeline: Pipeline, rows: Sequence[Row], *, now: datetime) -> None:
-    pipeline.send(_ADD, *columns(rows), now.isoformat())
-
-
-def columns(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Each column of new events as the text of an array."""
-    ids, seqs, event_ids, fences, posted, types, texts, sources, moments = zip(*rows, strict=True)
-    return (
-        *(joined(ids), numbers(seqs), joined(event_ids), numbers(fences), numbers(posted)),
-        *(joined(types), joined(texts), joined(sources), numbers(moments)),
-    )
-
-
-def positions(standings: Sequence[Standing]) -> tuple[str, ...]:
-    """What becomes of the rows of sandboxes, column by column: numbers, counts, moments."""
-    return (
-        numbers([each.last_seq for each in standings]),
-        numbers([each.acked_seq for each in standings]),
-        joined([msgspec.json.encode(each.event_counts).decode() for each in standings]),
-        numbers([each.heartbeat_at and each.heartbeat_at.isoformat() for each in standings]),
-        numbers([each.work_at and each.work_at.isoformat() for each in standings]),
-    )
+    pipeline.send(_ADD, *statements.columns(rows), now.isoformat())
 
 
 def _move(pipeline: Pipeline, standings: Sequence[Standing], notice: Notice) -> None:
@@ -197,7 +138,7 @@ def _move(pipeline: Pipeline, standings: Sequence[Standing], notice: Notice) -> 
         _MOVE,
         joined([each.sandbox_id for each in standings]),
         numbers([each.last_seq - len(each.rows) + 1 for each in standings]),
-        *positions(standings),
+        *statements.positions(standings),
         Change.SANDBOX_EVENT.value,
         notice.channel,
         notice.payload,

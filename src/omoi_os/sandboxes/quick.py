@@ -7,7 +7,8 @@ from datetime import datetime
 
 from omoi_os.bus.base import Bus, Notice, Topic
 from omoi_os.db.pipeline import BEGIN, COMMIT, PLANNED, Pipeline, Statement, joined, numbers
-from omoi_os.sandboxes.group import MOVES, columns, has_effect, named, positions
+from omoi_os.sandboxes import statements
+from omoi_os.sandboxes.group import has_effect
 from omoi_os.sandboxes.lifecycle import ENDED
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.posts import Answers, NeedsLook, Post, Standing
@@ -15,7 +16,7 @@ from omoi_os.stream.models import Change
 
 MAX_REMEMBERED = 10_000
 
-#: As in `group`, all advisory locks come before the first row is locked. `held` are the rows that are as remembered.
+#: `held` are the rows that are as remembered.
 _STORE = Statement(
     "omoi_store",
     f"""
@@ -24,46 +25,21 @@ _STORE = Statement(
             string_to_array($1, chr(31)), string_to_array($2, chr(31)), $3::int8[], $4::int8[], $5::int8[], $6::int8[],
             $7::int8[], string_to_array($8, chr(31)), $9::timestamptz[], $10::timestamptz[]
         ) AS g(id, token_hash, fence, was_last, was_acked, last_seq, acked_seq, event_counts, heartbeat_at, work_at)
-    ), free AS MATERIALIZED (
-        SELECT id FROM unnest(string_to_array($1, chr(31))) AS id
-        WHERE pg_try_advisory_xact_lock(hashtextextended(id, 0))
-    ), known AS MATERIALIZED (
-        SELECT u.sandbox_id
-        FROM unnest(string_to_array($11, chr(31)), string_to_array($12, chr(31))) AS u(sandbox_id, event_id)
-        CROSS JOIN LATERAL (
-            SELECT FROM sandbox_events e WHERE e.sandbox_id = u.sandbox_id AND e.event_id = u.event_id LIMIT 1
-        ) AS stored
-    ), held AS MATERIALIZED (
+    ), free AS MATERIALIZED ({statements.FREE}), known AS MATERIALIZED ({statements.known(11)}), held AS MATERIALIZED (
         SELECT s.id, g.was_last, g.last_seq, g.acked_seq, g.event_counts, g.heartbeat_at, g.work_at
         FROM sandboxes s JOIN tasks t ON t.id = s.task_id JOIN given g ON g.id = s.id
-        WHERE s.id = ANY ((SELECT array_agg(id) FROM free)::text[])
+        WHERE {statements.ARE_FREE}
           AND s.token_hash = g.token_hash AND s.fence = g.fence
           AND s.last_seq = g.was_last AND s.acked_seq = g.was_acked
-          AND s.status <> ALL (string_to_array($13, chr(31))) AND NOT ({MOVES})
+          AND s.status <> ALL (string_to_array($13, chr(31))) AND NOT ({statements.MOVES})
           AND s.id NOT IN (SELECT sandbox_id FROM known)
         FOR NO KEY UPDATE OF s SKIP LOCKED
     ), added AS (
-        INSERT INTO sandbox_events
-            (sandbox_id, seq, event_id, fence, posted_seq, event_type, event_data, source, occurred_at, created_at)
-        SELECT sandbox_id, seq, event_id, fence, posted_seq, event_type, event_data::json, source, occurred_at, $23
-        FROM unnest(
-            string_to_array($14, chr(31)), $15::int8[], string_to_array($16, chr(31)), $17::int8[], $18::int8[],
-            string_to_array($19, chr(31)), string_to_array($20, chr(31)), string_to_array($21, chr(31)),
-            $22::timestamptz[]
-        ) AS e(sandbox_id, seq, event_id, fence, posted_seq, event_type, event_data, source, occurred_at)
-        WHERE sandbox_id IN (SELECT id FROM held)
+        {statements.add(14)} WHERE sandbox_id IN (SELECT id FROM held)
     ), moved AS (
-        UPDATE sandboxes s SET
-            last_seq = h.last_seq, acked_seq = h.acked_seq, event_counts = h.event_counts::json,
-            last_heartbeat_at = coalesce(h.heartbeat_at, s.last_heartbeat_at),
-            first_heartbeat_at = coalesce(s.first_heartbeat_at, h.heartbeat_at),
-            last_work_at = coalesce(h.work_at, s.last_work_at)
-        FROM held h WHERE s.id = h.id
-        RETURNING s.project_id, s.id, h.was_last + 1 AS first_seq, s.last_seq
-    ), told AS (
-        INSERT INTO outbox (change, project_id, sandbox_id, first_seq, last_seq)
-        SELECT $24, project_id, id, first_seq, last_seq FROM moved
-    )
+        UPDATE sandboxes s SET {statements.MOVED} FROM held m WHERE s.id = m.id
+        RETURNING s.project_id, s.id, m.was_last + 1 AS first_seq, s.last_seq
+    ), told AS ({statements.tell(24)})
     SELECT id, CASE WHEN $26::text IS NOT NULL THEN pg_notify($25, $26)::text END FROM moved
     """,  # noqa: S608  nothing of it comes from outside
 )
@@ -160,7 +136,7 @@ def _number(key: str, posts: Sequence[Post], memory: Memory, masker: Masker, *, 
 
 def _send(pipeline: Pipeline, tries: Sequence[_Try], notice: Notice, *, now: datetime) -> None:
     standings = [each.standing for each in tries]
-    ids, names = named({each.standing.sandbox_id: each.posts for each in tries})
+    ids, names = statements.named({each.standing.sandbox_id: each.posts for each in tries})
     pipeline.send(
         _STORE,
         joined([each.sandbox_id for each in standings]),
@@ -168,11 +144,11 @@ def _send(pipeline: Pipeline, tries: Sequence[_Try], notice: Notice, *, now: dat
         numbers([each.fence for each in standings]),
         numbers([each.row.last_seq for each in tries]),
         numbers([each.row.acked_seq for each in tries]),
-        *positions(standings),
-        joined(ids),
-        joined(names),
+        *statements.positions(standings),
+        ids,
+        names,
         joined(sorted(ENDED)),
-        *columns([row for standing in standings for row in standing.rows]),
+        *statements.columns([row for standing in standings for row in standing.rows]),
         now.isoformat(),
         Change.SANDBOX_EVENT.value,
         notice.channel,
