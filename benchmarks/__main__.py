@@ -4,7 +4,8 @@ import argparse
 import asyncio
 
 from benchmarks import checkouts, growth, hearing, ingest, messages, reading, spawn, stream, web
-from benchmarks.figures import HEADER, machine
+from benchmarks.figures import HEADER
+from benchmarks.machine import Machine
 
 PARTS = ("spawn", "ingest", "stream", "messages", "hearing", "reading", "growth", "web", "checkouts")
 
@@ -16,7 +17,7 @@ def main() -> None:
     parser.add_argument("--only", choices=PARTS, help="one part alone")
     chosen = parser.parse_args()
     parts = [chosen.only] if chosen.only else PARTS
-    before = machine()
+    before = Machine.now()
     started = asyncio.run(spawn.measure(chosen.rounds)) if "spawn" in parts else []
     figures = spawn.figures(started) if started else []
     if "ingest" in parts:
@@ -33,7 +34,7 @@ def main() -> None:
         figures += asyncio.run(growth.measure(chosen.rounds))
     if "web" in parts:
         figures += asyncio.run(web.measure(chosen.rounds))
-    print(f"{chosen.rounds} rounds; before: {before}; after: {machine()}")
+    print(f"{chosen.rounds} rounds; {Machine.now().since(before)}")
     print(HEADER)
     for figure in figures:
         print(figure.line())

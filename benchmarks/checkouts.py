@@ -13,7 +13,6 @@ from pathlib import Path
 from statistics import median
 from uuid import uuid4
 
-from benchmarks.figures import machine
 from omoi_os.forges import checkouts
 from omoi_os.forges.base import Repository
 from omoi_os.forges.local import LocalForge
@@ -122,7 +121,7 @@ async def _time(provider: LocalProvider, spec: SandboxSpec) -> float:
 
 def report(sizes: Sequence[int], rounds: int) -> None:
     """Measure and print."""
-    print(f"\nSandbox made and branch checked out, ms (median of {rounds} rounds; {machine()})")
+    print(f"\nSandbox made and branch checked out, ms (median of {rounds} rounds)")
     print(f"{'files':>8} {WAYS[0]:>16} {WAYS[1]:>16} {WAYS[2]:>16} {'ratio':>8}")
     for files in sizes:
         found = {way: median(samples) for way, samples in asyncio.run(measure(files, rounds)).items()}

@@ -1,7 +1,6 @@
 """Figures: samples of ours beside those of a floor or a peer, and whether their ratio is within its goal."""
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -58,9 +57,3 @@ HEADER = (
 def percentile(samples: Sequence[float], share: float) -> float:
     """The smallest sample that at least this share of them does not exceed."""
     return sorted(samples)[max(0, math.ceil(share * len(samples)) - 1)]
-
-
-def machine() -> str:
-    """The machine and how busy it is, which every figure depends on."""
-    load = os.getloadavg()[0]
-    return f"{os.cpu_count()} cores, kernel {os.uname().release}, load {load:.2f}"
