@@ -1,7 +1,13 @@
 """What routes depend on."""
 
+from collections.abc import Iterator
+from inspect import isasyncgenfunction, iscoroutinefunction
+from typing import Any
+
 import httpx
 from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import async_sessionmaker
@@ -42,3 +48,17 @@ async def test_a_request_that_fails_leaves_nothing_behind(ada: httpx.AsyncClient
 
     assert answer.status_code == 422
     assert (await ada.get("/projects")).json()["items"] == []
+
+
+def needed(dependant: Dependant) -> Iterator[Any]:
+    yield dependant.call
+    for each in dependant.dependencies:
+        yield from needed(each)
+
+
+def test_no_request_waits_for_a_thread(app: FastAPI) -> None:
+    calls = {call for route in app.routes if isinstance(route, APIRoute) for call in needed(route.dependant)}
+    called = [call if hasattr(call, "__name__") else type(call).__call__ for call in calls]
+
+    assert len(called) > 20
+    assert [call for call in called if not (iscoroutinefunction(call) or isasyncgenfunction(call))] == []

@@ -2,19 +2,15 @@
 
 from uuid import UUID
 
-from fastapi import APIRouter
-
 from omoi_os.accounts import repository, service
 from omoi_os.accounts.schemas import ApiKeyIn, ApiKeyOut, ApiKeyPage, NewApiKeyOut, UserIn, UserOut, UserPage
 from omoi_os.api import paging
-from omoi_os.api.bodies import StrictRoute
 from omoi_os.api.deps import AdminUser, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.idempotency import OnlyOnce
+from omoi_os.api.routers import make_router
 
-router = APIRouter(
-    prefix="/users", tags=["users"], route_class=StrictRoute, responses=problems(401, 403, 413, 422, 503)
-)
+router = make_router("/users", tags=["users"], refusals=(401, 403, 413, 422, 503))
 
 
 @router.post("", status_code=201, summary="Add a user", responses=problems(409))

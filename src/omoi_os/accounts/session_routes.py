@@ -13,10 +13,11 @@ from omoi_os.api.auth import Identity, session_cookie
 from omoi_os.api.deps import AppSettings, CurrentIdentity, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.notices import notice
+from omoi_os.api.routers import make_router
 from omoi_os.config import Settings
 from omoi_os.errors import Conflict
 
-router = APIRouter(prefix="/auth", tags=["users"], responses=problems(401, 403, 422, 503))
+router = make_router("/auth", tags=["users"], refusals=(401, 403, 422, 503))
 #: The link itself, which is opened by hand.
 page = APIRouter(include_in_schema=False)
 

@@ -2,8 +2,7 @@
 
 from importlib.metadata import version
 
-from fastapi import APIRouter, FastAPI
-from fastapi.routing import APIRoute
+from fastapi import FastAPI
 from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -64,7 +63,6 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        generate_unique_id_function=_name,
     )
     app.state.settings, app.state.sessions, app.state.bus = settings, sessions, bus
     app.state.hub = Hub(sessions, bus, each=settings.stream_connections)
@@ -78,8 +76,10 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     app.add_middleware(Guard, settings=settings)
     errors.install(app)
     app.add_exception_handler(idempotency.Replay, idempotency.replay)
-    api = APIRouter(prefix="/api/v1")
     for part in (
+        health,
+        metrics,
+        docs,
         events,
         projects,
         tickets,
@@ -94,13 +94,8 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
         auth,
         audit,
     ):
-        api.include_router(part.router)
-    for router in (health.router, metrics.router, docs.router, auth.page, api):
-        app.include_router(router)
+        app.router.routes.extend(part.router.routes)
+    app.router.routes.extend(auth.page.routes)
     app.router.default = Pages(app.router.default)
     app.openapi = lambda: description.of(app)  # type: ignore[method-assign]
     return app
-
-
-def _name(route: APIRoute) -> str:
-    return route.name

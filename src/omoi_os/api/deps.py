@@ -1,4 +1,7 @@
-"""What routes depend on: the session, the time, the bus, and the caller."""
+"""What routes depend on: the session, the time, the bus, and the caller.
+
+All are coroutines, however little they do: FastAPI calls a plain function in a thread, which takes longer than most.
+"""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -34,14 +37,14 @@ async def _session(request: Request) -> AsyncIterator[AsyncSession]:
 DbSession = Annotated[AsyncSession, Depends(_session, scope="function")]
 
 
-def _now() -> datetime:
+async def _now() -> datetime:
     return datetime.now(UTC)
 
 
 Now = Annotated[datetime, Depends(_now)]
 
 
-def _bus(request: Request) -> Bus:
+async def _bus(request: Request) -> Bus:
     bus: Bus = request.app.state.bus
     return bus
 
@@ -49,7 +52,7 @@ def _bus(request: Request) -> Bus:
 AppBus = Annotated[Bus, Depends(_bus)]
 
 
-def _settings(request: Request) -> Settings:
+async def _settings(request: Request) -> Settings:
     settings: Settings = request.app.state.settings
     return settings
 
@@ -57,7 +60,7 @@ def _settings(request: Request) -> Settings:
 AppSettings = Annotated[Settings, Depends(_settings)]
 
 
-def _masker(request: Request) -> Masker:
+async def _masker(request: Request) -> Masker:
     masker: Masker = request.app.state.masker
     return masker
 
@@ -65,7 +68,7 @@ def _masker(request: Request) -> Masker:
 AppMasker = Annotated[Masker, Depends(_masker)]
 
 
-def _trail(request: Request) -> Trail:
+async def _trail(request: Request) -> Trail:
     trail: Trail = request.app.state.trail
     return trail
 
@@ -106,7 +109,8 @@ async def _note_foreign(request: Request, token: str, session: AsyncSession) -> 
         return
     caller = await sandboxes.by_token_hash(session, token_hash(token))
     if caller is not None and caller.id != wanted:
-        await _trail(request).record(foreign(caller.id, wanted, f"{request.method} {request.url.path}"))
+        trail: Trail = request.app.state.trail
+        await trail.record(foreign(caller.id, wanted, f"{request.method} {request.url.path}"))
 
 
 CurrentUser = Annotated[User, Depends(current_user)]

@@ -7,13 +7,13 @@ from typing import Literal
 
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from fastapi import APIRouter
 from pydantic import Field
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from omoi_os.api.deps import AppSettings, DbSession
 from omoi_os.api.errors import problems
+from omoi_os.api.routers import make_router
 from omoi_os.api.shapes import Shown
 from omoi_os.db import migrate
 from omoi_os.errors import NotReady
@@ -21,7 +21,7 @@ from omoi_os.errors import NotReady
 #: A database that takes longer than this does not answer.
 ANSWER_SECONDS = 3.0
 
-router = APIRouter(tags=["health"])
+router = make_router("", tags=["health"], below="")
 
 
 class Alive(Shown):

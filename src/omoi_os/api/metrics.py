@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -10,12 +10,13 @@ from sqlalchemy import func, select
 
 from omoi_os.api.deps import AdminUser, DbSession
 from omoi_os.api.errors import problems
+from omoi_os.api.routers import make_router
 from omoi_os.sandboxes.lifecycle import ALIVE
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.lifecycle import OPEN
 from omoi_os.tasks.models import Task
 
-router = APIRouter(tags=["health"])
+router = make_router("", tags=["health"], below="")
 
 #: What is told of each living sandbox: the column, and what it means.
 _USAGE = {

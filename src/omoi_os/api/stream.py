@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import Depends, Header, Query, Request, Response
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 from starlette.responses import StreamingResponse
@@ -19,6 +19,7 @@ from omoi_os.api.conversation import Conversation
 from omoi_os.api.deps import CurrentUser, known_user
 from omoi_os.api.errors import problem, problems
 from omoi_os.api.origins import check_origin
+from omoi_os.api.routers import make_router
 from omoi_os.api.sockets import socket_of
 from omoi_os.db.base import Sessions
 from omoi_os.errors import NotReady, OmoiError, RequestError
@@ -40,7 +41,7 @@ from omoi_os.tasks.models import Task
 KEEPALIVE_SECONDS = 15.0
 _RETRY_SECONDS = 1.0
 
-router = APIRouter(tags=["stream"])
+router = make_router("", tags=["stream"])
 
 
 @router.websocket("/ws/events")
@@ -96,7 +97,7 @@ async def _check(session: AsyncSession, where: Filter, *, user: User) -> None:
         await projects.get_visible(session, where.project_id, user=user)
 
 
-def _same_origin(request: Request) -> None:
+async def _same_origin(request: Request) -> None:
     check_origin(request.headers)
 
 

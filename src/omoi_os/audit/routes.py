@@ -2,17 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from omoi_os.api import paging
-from omoi_os.api.bodies import StrictRoute
 from omoi_os.api.deps import AdminUser, DbSession
-from omoi_os.api.errors import problems
+from omoi_os.api.routers import make_router
 from omoi_os.audit import repository
 from omoi_os.audit.models import AuditKind
 from omoi_os.audit.schemas import AuditEntryOut, AuditPage
 
-router = APIRouter(prefix="/audit", tags=["audit"], route_class=StrictRoute, responses=problems(401, 403, 422, 503))
+router = make_router("/audit", tags=["audit"], refusals=(401, 403, 422, 503))
 
 
 @router.get("", summary="List what should not have happened")

@@ -2,19 +2,19 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 
 from omoi_os.api.deps import AppSettings, CurrentUser, DbSession, Now
-from omoi_os.api.errors import problems
+from omoi_os.api.routers import make_router
 from omoi_os.monitoring import service
 from omoi_os.monitoring.availability import Availability
 from omoi_os.monitoring.schemas import OverviewOut
 from omoi_os.projects.repository import owner_seen_by
 
-router = APIRouter(prefix="/monitoring", tags=["monitoring"], responses=problems(401, 403, 422, 503))
+router = make_router("/monitoring", tags=["monitoring"], refusals=(401, 403, 422, 503))
 
 
-def _availability(request: Request) -> Availability:
+async def _availability(request: Request) -> Availability:
     availability: Availability = request.app.state.availability
     return availability
 

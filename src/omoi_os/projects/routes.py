@@ -2,20 +2,18 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from omoi_os.api import paging
-from omoi_os.api.bodies import StrictRoute
 from omoi_os.api.deps import AppSettings, CurrentUser, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.idempotency import OnlyOnce
+from omoi_os.api.routers import make_router
 from omoi_os.projects import repository, service
 from omoi_os.projects.deps import VisibleProject
 from omoi_os.projects.schemas import ProjectIn, ProjectOut, ProjectPage, ProjectPatch, RepositoryName
 
-router = APIRouter(
-    prefix="/projects", tags=["projects"], route_class=StrictRoute, responses=problems(401, 403, 413, 422, 503)
-)
+router = make_router("/projects", tags=["projects"], refusals=(401, 403, 413, 422, 503))
 
 
 @router.post("", status_code=201, summary="Make a project", responses=problems(409))

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-from fastapi import APIRouter
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
@@ -14,8 +13,9 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from omoi_os.api import wire
-from omoi_os.api.errors import BodyTooLarge, answer_for, problems
+from omoi_os.api.errors import BodyTooLarge, answer_for
 from omoi_os.api.limits import BATCH_LIMIT, DEFAULT_LIMIT, refusal
+from omoi_os.api.routers import make_router
 from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.db.base import Sessions
@@ -56,10 +56,8 @@ def make_intake(sessions: Sessions, bus: Bus, masker: Masker, trail: Trail) -> I
 
 _PLACE = re.compile(r"/api/v1/sandboxes/([^/]+)/events(/batch)?")
 
-router = APIRouter(
-    prefix="/sandboxes/{sandbox_id}",
-    tags=["workers"],
-    responses=problems(401, 403, 404, 409, 413, 415, 422, 429, 503),
+router = make_router(
+    "/sandboxes/{sandbox_id}", tags=["workers"], refusals=(401, 403, 404, 409, 413, 415, 422, 429, 503)
 )
 
 

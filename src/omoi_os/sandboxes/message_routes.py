@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from omoi_os.api import paging
 from omoi_os.api.auth import BearerToken
-from omoi_os.api.bodies import StrictRoute
 from omoi_os.api.deps import AppBus, AppMasker, AppTrail, CurrentUser, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.idempotency import OnlyOnce
+from omoi_os.api.routers import make_router
 from omoi_os.db.base import Sessions
 from omoi_os.ids import token_hash
 from omoi_os.sandboxes import mailbox, message_repository, messages
@@ -34,11 +34,7 @@ from omoi_os.sandboxes.waiters import Waiters
 MAX_HANDED_OUT = 20
 MAX_WAIT_SECONDS = 60
 
-router = APIRouter(
-    prefix="/sandboxes/{sandbox_id}/messages",
-    route_class=StrictRoute,
-    responses=problems(401, 403, 404, 409, 413, 415, 422, 503),
-)
+router = make_router("/sandboxes/{sandbox_id}/messages", refusals=(401, 403, 404, 409, 413, 415, 422, 503))
 
 
 @router.post("", status_code=201, summary="Say something to an agent", tags=["sandboxes"], responses=problems(429))

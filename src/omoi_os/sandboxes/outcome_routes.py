@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from omoi_os.api import paging
-from omoi_os.api.bodies import StrictRoute
 from omoi_os.api.deps import DbSession
-from omoi_os.api.errors import problems
+from omoi_os.api.routers import make_router
 from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes import blobs, diffs, logs, repository, transcripts
 from omoi_os.sandboxes.deps import VisibleSandbox
@@ -22,12 +21,7 @@ MAX_LOG_EVENTS = 100_000
 #: What agents wrote is shown as what it says it is, never guessed to be a page.
 _RAW = {"X-Content-Type-Options": "nosniff"}
 
-router = APIRouter(
-    prefix="/sandboxes/{sandbox_id}",
-    tags=["sandboxes"],
-    route_class=StrictRoute,
-    responses=problems(401, 403, 404, 422, 503),
-)
+router = make_router("/sandboxes/{sandbox_id}", tags=["sandboxes"], refusals=(401, 403, 404, 422, 503))
 
 Order = Annotated[Literal["asc", "desc"], Query(description="By number; newest first by default.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_EVENTS, description="How many items at most.")]

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.api import paging
-from omoi_os.api.bodies import StrictRoute
 from omoi_os.api.deps import AppBus, AppSettings, CurrentUser, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.idempotency import OnlyOnce
+from omoi_os.api.routers import make_router
 from omoi_os.api.text import Search
 from omoi_os.bus.base import Topic
 from omoi_os.sandboxes import repository, service
@@ -31,9 +31,7 @@ from omoi_os.tickets import service as tickets
 #: How long an order waits for its sandbox's id.
 CLAIM_SECONDS = 5.0
 
-router = APIRouter(
-    prefix="/sandboxes", tags=["sandboxes"], route_class=StrictRoute, responses=problems(401, 403, 422, 503)
-)
+router = make_router("/sandboxes", tags=["sandboxes"], refusals=(401, 403, 422, 503))
 
 
 async def _shown(session: AsyncSession, rows: Sequence[Sandbox]) -> list[SandboxOut]:

@@ -3,22 +3,16 @@
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.api.bodies import StrictRoute
 from omoi_os.api.deps import AppMasker, DbSession, Now
-from omoi_os.api.errors import problems
+from omoi_os.api.routers import make_router
 from omoi_os.sandboxes import blobs, transcripts
 from omoi_os.sandboxes.deps import CallingSandbox
 from omoi_os.sandboxes.schemas import BlobStored, TranscriptStored
 
-router = APIRouter(
-    prefix="/sandboxes/{sandbox_id}",
-    tags=["workers"],
-    route_class=StrictRoute,
-    responses=problems(401, 403, 404, 409, 413, 415, 422, 503),
-)
+router = make_router("/sandboxes/{sandbox_id}", tags=["workers"], refusals=(401, 403, 404, 409, 413, 415, 422, 503))
 
 _BYTES = {"requestBody": {"required": True, "content": {"application/octet-stream": {}}}}
 _LINES = {"requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}}

@@ -3,14 +3,14 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.api import paging
-from omoi_os.api.bodies import StrictRoute
 from omoi_os.api.deps import AppBus, AppSettings, CurrentUser, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.idempotency import OnlyOnce
+from omoi_os.api.routers import make_router
 from omoi_os.tasks import repository, service
 from omoi_os.tasks.deps import VisibleTask
 from omoi_os.tasks.lifecycle import TaskState
@@ -18,9 +18,7 @@ from omoi_os.tasks.models import Task
 from omoi_os.tasks.schemas import RetryIn, TaskIn, TaskOut, TaskPage
 from omoi_os.tickets import service as tickets
 
-router = APIRouter(
-    prefix="/tasks", tags=["tasks"], route_class=StrictRoute, responses=problems(401, 403, 404, 413, 422, 503)
-)
+router = make_router("/tasks", tags=["tasks"], refusals=(401, 403, 404, 413, 422, 503))
 
 
 async def _shown(session: AsyncSession, task: Task) -> TaskOut:

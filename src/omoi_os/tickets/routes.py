@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.api import paging
-from omoi_os.api.bodies import StrictRoute
 from omoi_os.api.deps import AppBus, AppSettings, CurrentUser, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.idempotency import OnlyOnce
+from omoi_os.api.routers import make_router
 from omoi_os.api.text import Line
 from omoi_os.tasks import repository as task_rows
 from omoi_os.tasks.schemas import TaskOut
@@ -20,9 +20,7 @@ from omoi_os.tickets.deps import VisibleTicket
 from omoi_os.tickets.models import Ticket, TicketStatus
 from omoi_os.tickets.schemas import Priority, TicketIn, TicketOut, TicketPage, TicketPatch, TicketType
 
-router = APIRouter(
-    prefix="/tickets", tags=["tickets"], route_class=StrictRoute, responses=problems(401, 403, 404, 413, 422, 503)
-)
+router = make_router("/tickets", tags=["tickets"], refusals=(401, 403, 404, 413, 422, 503))
 
 
 async def _shown(session: AsyncSession, tickets: Sequence[Ticket]) -> list[TicketOut]:
@@ -57,7 +55,7 @@ async def create_ticket(
     return once.answer(TicketOut.of(ticket, tasks=[TaskOut.of(task, [])], depends_on=[]))
 
 
-def _wanted(
+async def _wanted(
     project_id: Annotated[UUID | None, Query()] = None,
     status: Annotated[TicketStatus | None, Query()] = None,
     priority: Annotated[Priority | None, Query()] = None,
