@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from omoi_os.errors import TooMany
-from omoi_os.sandboxes.quota import MAX_HELD, Quota
+from omoi_os.sandboxes.quota import AT_ONCE, MAX_HELD, PACE, Quota
 
 
 def test_whoever_reports_too_much_waits_and_nobody_else_does() -> None:
@@ -43,3 +43,21 @@ async def test_refusals_are_held_back_but_not_without_end() -> None:
         each.cancel()
     await asyncio.wait(held)
     assert await quota.hold("a", seconds=0)
+
+
+async def test_a_burst_is_taken_at_a_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    async def note(seconds: float) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    now = 100.0
+    quota = Quota(clock=lambda: now)
+    for _ in range(3):
+        await quota.pace("a", 2 * AT_ONCE)
+    await quota.pace("b", AT_ONCE)
+    now += 10
+    await quota.pace("a", AT_ONCE)
+
+    assert waits == [pytest.approx(n * AT_ONCE / PACE) for n in (1, 3)]

@@ -56,25 +56,6 @@ async def test_what_arrives_during_a_commit_goes_into_the_next_one(sessions: Ses
         assert [(row.first_seq, row.last_seq) for row in told if row.sandbox_id == each.id][-1][1] == 9
 
 
-async def test_a_large_post_has_a_commit_of_its_own_and_keeps_its_place(sessions: Sessions) -> None:
-    large, small = await make_reporters(sessions, 2, at_work=True)
-    made = a_writer(sessions)
-    many = range(2, writer.BULK_EVENTS + 3)
-
-    await asyncio.gather(
-        post(made, large, {"seq": 1, "event_data": {"n": 1}}),
-        post(made, large, *({"seq": n, "event_data": {"n": n}} for n in many)),
-        post(made, small, {"seq": 1}),
-        post(made, large, {"seq": many[-1] + 1, "event_data": {"n": many[-1] + 1}}),
-    )
-
-    assert (await stored(sessions, large))[-many[-1] - 1 :] == [str(n) for n in range(1, many[-1] + 2)]
-    async with sessions() as session:
-        told = (await session.execute(select(Outbox).where(Outbox.first_seq > 1))).scalars().all()
-    alone = next(row.xid for row in told if (row.first_seq, row.last_seq) == (3, many[-1] + 1))
-    assert [row.sandbox_id for row in told if row.xid == alone] == [large.id]
-
-
 async def test_order_is_kept_when_a_post_in_between_changes_a_state(sessions: Sessions) -> None:
     (reporter,) = await make_reporters(sessions, 1)
     made = a_writer(sessions)

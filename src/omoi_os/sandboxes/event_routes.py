@@ -54,6 +54,9 @@ def make_intake(sessions: Sessions, bus: Bus, masker: Masker, trail: Trail) -> I
     return Intake(writer, callers, Quota(), masker, sessions, trail, Gaps(sessions))
 
 
+#: A batch of more events than this is long: so many of it go into one commit, and others come in between.
+LONG, PIECE = 100, 25
+
 _PLACE = re.compile(r"/api/v1/sandboxes/([^/]+)/events(/batch)?")
 
 router = make_router(
@@ -160,7 +163,11 @@ async def post_events(sandbox: CallingSandbox, body: EventBatch) -> BatchReceive
 async def _store(intake: Intake, sandbox_id: str, hashed: str, batch: Batch, *, alone: bool, sender: Sender) -> Answer:
     """The answer once it is true, with what it tells about the sender written down."""
     try:
-        answer = await intake.writer.submit(sandbox_id, hashed, batch, alone=alone, sender=sender)
+        if len(batch.drafts) > LONG:
+            answer: Answer = await _store_by_pieces(intake, sandbox_id, hashed, batch, sender=sender)
+        else:
+            await intake.quota.pace(sandbox_id, len(batch.drafts))
+            answer = await intake.writer.submit(sandbox_id, hashed, batch, alone=alone, sender=sender)
     except (BadToken, StaleFence):
         intake.callers.forget(hashed)
         raise
@@ -176,6 +183,22 @@ async def _store(intake: Intake, sandbox_id: str, hashed: str, batch: Batch, *, 
         if answer.duplicates:
             answer = await _without_changed(intake, sandbox_id, batch, answer)
     return answer
+
+
+async def _store_by_pieces(intake: Intake, sandbox_id: str, hashed: str, batch: Batch, *, sender: Sender) -> Recorded:
+    """A long batch, answered as one. Where a piece fails all is sent again; a number is stored once."""
+    whole = Recorded()
+    for first in range(0, len(batch.drafts), PIECE):
+        piece = Batch(batch.drafts[first : first + PIECE])
+        await intake.quota.pace(sandbox_id, len(piece.drafts))
+        stored = await intake.writer.submit(sandbox_id, hashed, piece, alone=False, sender=sender)
+        assert isinstance(stored, Recorded)  # noqa: S101  only an event that came alone is answered otherwise
+        whole.accepted += stored.accepted
+        whole.duplicates += stored.duplicates
+        whole.rejected += stored.rejected
+        whole.last_seq = stored.last_seq
+    whole.rejected += batch.unnumbered
+    return whole
 
 
 async def _without_changed(intake: Intake, sandbox_id: str, batch: Batch, answer: Recorded) -> Recorded:

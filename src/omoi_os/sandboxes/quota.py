@@ -9,8 +9,11 @@ from omoi_os.errors import TooMany
 
 #: Units per second: an event, or four KiB of a larger body. A spool is drained at half of it and more.
 RATE = 2_000.0
-#: What may come at once after a while of silence.
+#: What may come after a while of silence, faster than that.
 BURST = 20_000.0
+#: Units per second at which a burst is stored, but for so many at its beginning: the answers to the rest take longer.
+PACE = 3_000.0
+AT_ONCE = 500.0
 UNIT_BYTES = 4096
 #: How long a refusal is held back, since a refusal costs too: whoever does not wait is made to.
 HOLD_SECONDS = 0.5
@@ -28,6 +31,8 @@ class Quota:
     ) -> None:
         self._rate, self._burst, self._clock = rate, burst, clock
         self._levels: dict[str, tuple[float, float]] = {}
+        #: When all that a sandbox has sent is taken, at that pace.
+        self._taken: dict[str, float] = {}
         self._held: Counter[str] = Counter()
 
     def check(self, sandbox_id: str) -> None:
@@ -39,7 +44,17 @@ class Quota:
         """Note what it has sent."""
         if len(self._levels) >= _MAX_REMEMBERED and sandbox_id not in self._levels:
             self._levels.clear()
+            self._taken.clear()
         self._levels[sandbox_id] = (self._level(sandbox_id) - units, self._clock())
+
+    async def pace(self, sandbox_id: str, units: float) -> None:
+        """Wait until it is this sandbox's turn again, after all that it has sent before."""
+        now = self._clock()
+        begins = max(now, self._taken.get(sandbox_id, 0.0))
+        self._taken[sandbox_id] = begins + units / PACE
+        wait = begins - now - AT_ONCE / PACE
+        if wait > 0:
+            await asyncio.sleep(wait)
 
     async def hold(self, sandbox_id: str, *, seconds: float = HOLD_SECONDS) -> bool:
         """Keep a refused sandbox waiting for its answer. False, at once, when as many as may be are waiting already."""

@@ -35,9 +35,6 @@ MAX_BYTES = 64 * 1024 * 1024
 #: What goes into one commit at the most.
 MAX_GROUP_EVENTS = 2_000
 MAX_GROUP_BYTES = 2 * 1024 * 1024
-#: A post of more events than this does not keep the others waiting: it goes into a commit of its own, beside theirs.
-BULK_EVENTS = 100
-BULKS_AT_ONCE = 2
 #: How long a connection is kept for posts that do not come.
 IDLE_SECONDS = 0.5
 #: How many sandboxes whose posts change a state are served at a time.
@@ -53,7 +50,6 @@ class Writer:
         self._queue: deque[Post] = deque()
         self._held: dict[str, list[Post]] = {}
         self._apart = asyncio.Semaphore(APART_AT_ONCE)
-        self._bulks = asyncio.Semaphore(BULKS_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
         self._arrived = asyncio.Event()
@@ -182,32 +178,10 @@ class Writer:
             if post.sandbox_id in self._held:
                 self._held[post.sandbox_id].append(post)
                 continue
-            if len(post.drafts) > BULK_EVENTS:
-                if post.sandbox_id in posts:
-                    self._queue.appendleft(post)
-                    break
-                self._held[post.sandbox_id] = []
-                self._start(self._carry(post))
-                continue
             posts.setdefault(post.sandbox_id, []).append(post)
             events += len(post.drafts)
             size += post.sender.size
         return posts
-
-    async def _carry(self, post: Post) -> None:
-        """Store a large post beside the others."""
-        async with self._bulks:
-            try:
-                async with self._connection() as connection:
-                    apart = await self._store(connection, {post.sandbox_id: [post]})
-            except _UNREACHABLE as error:
-                _warn(error)
-                self._fail([post])
-                apart = set()
-        if apart:
-            await self._serve(post.sandbox_id, [post])
-        else:
-            self._go_on(post.sandbox_id)
 
     async def _serve(self, sandbox_id: str, posts: Sequence[Post]) -> None:
         """Take one sandbox's posts by themselves, each in a transaction of its own."""
@@ -220,10 +194,6 @@ class Writer:
                     post.settle(await self._take(post))
                 except Exception as error:  # noqa: BLE001  whoever posted it is told
                     post.settle(error)
-        self._go_on(sandbox_id)
-
-    def _go_on(self, sandbox_id: str) -> None:
-        """What came from a sandbox meanwhile is next."""
         self._queue.extendleft(reversed(self._held.pop(sandbox_id)))
         self._wake()
 
