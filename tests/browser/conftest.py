@@ -20,10 +20,10 @@ expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="session")
-def platform() -> Iterator[Platform]:
+def platform(prepared: Path) -> Iterator[Platform]:
     """A platform for the whole session; tests take a project of their own in it."""
     folder = Path(tempfile.mkdtemp(prefix="omoi-", dir="/tmp"))
-    shared = Platform(folder)
+    shared = Platform(folder, prepared=prepared)
     shared.start()
     yield shared
     assert shared.stop() == 0

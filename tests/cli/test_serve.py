@@ -18,8 +18,9 @@ from omoi_os.db import embedded, postmaster
 
 
 @pytest.fixture
-async def data_dir() -> AsyncIterator[Path]:
+async def data_dir(prepared: Path) -> AsyncIterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="omoi-", dir="/tmp"))
+    shutil.copytree(prepared, folder, dirs_exist_ok=True)
     yield folder
     await embedded.stop(folder)
     shutil.rmtree(folder)

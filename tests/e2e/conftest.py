@@ -12,10 +12,10 @@ from tests.e2e.platform import Platform
 
 
 @pytest.fixture(scope="session")
-def platform() -> Iterator[Platform]:
+def platform(prepared: Path) -> Iterator[Platform]:
     """A platform that runs for the whole session; tests take a project of their own in it."""
     folder = Path(tempfile.mkdtemp(prefix="omoi-", dir=IN_MEMORY))
-    shared = Platform(folder)
+    shared = Platform(folder, prepared=prepared)
     shared.start()
     yield shared
     assert shared.stop() == 0
@@ -23,13 +23,13 @@ def platform() -> Iterator[Platform]:
 
 
 @pytest.fixture
-def make_platform() -> Iterator[Callable[..., Platform]]:
+def make_platform(prepared: Path) -> Iterator[Callable[..., Platform]]:
     """Platforms of a test's own; whatever of them still runs at the end is stopped."""
     folder = Path(tempfile.mkdtemp(prefix="omoi-", dir=IN_MEMORY))
     made: list[Platform] = []
 
     def make(**environment: str) -> Platform:
-        platform = Platform(folder / str(len(made)), **environment)
+        platform = Platform(folder / str(len(made)), prepared=prepared, **environment)
         made.append(platform)
         return platform
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -47,8 +48,10 @@ def wait_for(what: str, look: Callable[[], T | None], *, patience: float = PATIE
 class Platform:
     """One installation. `start` and `stop` may be repeated: the folder is what lasts."""
 
-    def __init__(self, folder: Path, **environment: str) -> None:
+    def __init__(self, folder: Path, *, prepared: Path | None = None, **environment: str) -> None:
         self.data_dir = folder / "data"
+        if prepared is not None:
+            shutil.copytree(prepared, self.data_dir)
         self.scripts_dir = folder / "scripts"
         self.scripts_dir.mkdir(parents=True)
         self.log = folder / "log"

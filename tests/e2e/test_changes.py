@@ -1,17 +1,13 @@
 """What an agent changed and said outlives its sandbox: diffs of every change, and the conversation to go on with."""
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
-from tests.e2e.platform import Json, Platform, free_port, wait_for
-from tests.providers.daytona.conftest import RUNTIME
-from tests.providers.daytona.server import API_KEY
-from tests.providers.daytona.standalone import running
+from tests.e2e.conversations import assert_gone_on, hanging
+from tests.e2e.platform import Json, Platform
 
 EVERY_WAY = """
 match: every way
@@ -31,48 +27,9 @@ steps:
   - text: done
 """
 
-#: Hangs in its second call, the first time.
-HANG_ONCE = """
-match: go on
-steps:
-  - tool: Write
-    input: {file_path: first.txt, content: "first\\n"}
-  - tool: Bash
-    input: {command: 'echo a > again.txt; echo ran >> second.txt; [ -e again ] || { touch again; python3 -c
-      "import time; time.sleep(3600)"; }', timeout: 600000}
-  - tool: Bash
-    input: {command: cat first.txt second.txt}
-  - text: "at last: {{output}}"
-"""
-
 
 def edits_of(platform: Platform, sandbox_id: str) -> list[Json]:
     return [event for event in platform.events(sandbox_id) if event["event_type"] == "agent.file_edited"]
-
-
-def tools_of(platform: Platform, sandbox_id: str) -> list[str]:
-    events = platform.events(sandbox_id)
-    return [event["event_data"]["tool"] for event in events if event["event_type"] == "agent.tool_use"]
-
-
-def init_of(platform: Platform, sandbox_id: str) -> Json:
-    data: Json = platform.event(sandbox_id, "agent.system_message")["event_data"]
-    return data
-
-
-def hanging(platform: Platform) -> tuple[str, str]:
-    """A task whose first attempt hangs in its second call, and that attempt's sandbox."""
-    platform.script("hang-once", HANG_ONCE)
-    task = platform.ticket("Please go on", acceptance=["grep -q first first.txt"])
-    sandbox_id = platform.until(task["id"], "running")["sandbox_id"]
-    wait_for("its second call to be saved", lambda: "again.txt" in transcript_of(platform, sandbox_id))
-    wait_for("its second call", lambda: len(tools_of(platform, sandbox_id)) == 2)
-    return task["id"], sandbox_id
-
-
-def transcript_of(platform: Platform, sandbox_id: str) -> str:
-    answer = platform.request("GET", f"/sandboxes/{sandbox_id}/transcript")
-    return answer.text if answer.is_success else ""
 
 
 def kill_sandbox(platform: Platform, sandbox_id: str) -> None:
@@ -82,22 +39,6 @@ def kill_sandbox(platform: Platform, sandbox_id: str) -> None:
             command = (entry / "cmdline").read_bytes()
             if str(platform.data_dir / "sandboxes" / sandbox_id).encode() in command:
                 os.kill(int(entry.name), signal.SIGKILL)
-
-
-def assert_gone_on(platform: Platform, task_id: str, first: str, *, calls: list[str]) -> Json:
-    """The second attempt went on with the first one's conversation, by these calls; its sandbox."""
-    done = platform.finished(task_id)
-    assert (done["status"], done["attempt"]) == ("completed", 2), done
-    second = platform.sandboxes(task_id)[-1]
-    session_id = init_of(platform, first)["session_id"]
-    init = init_of(platform, second["id"])
-    assert (init["session_id"], init["resumed_session_id"]) == (session_id, session_id)
-    assert tools_of(platform, second["id"]) == calls
-    assert done["result"]["final_output"].startswith("at last: first")
-    lines = [json.loads(line) for line in transcript_of(platform, second["id"]).splitlines()]
-    said = json.dumps([line["message"] for line in lines if line["type"] in ("user", "assistant")])
-    assert said.index("first.txt") < said.index("This is a new attempt") < said.index("at last: first")
-    return second
 
 
 def test_every_change_is_told_once_and_its_diff_outlives_the_sandbox(platform: Platform) -> None:
@@ -152,27 +93,3 @@ def test_a_killed_attempt_s_conversation_goes_on_in_a_new_sandbox(platform: Plat
     ended = platform.event(first, "agent.shutdown")["event_data"]
     assert (ended["reason"], "+++ b/first.txt" in ended["session_diff"]) == ("salvaged", True)
     assert second["id"] != first
-
-
-def test_a_conversation_goes_on_at_another_provider(make_platform: Callable[..., Platform], short_tmp: Path) -> None:
-    port = free_port()
-    with running(short_tmp / "daytona", gateway_port=port) as url:
-        platform = make_platform(OMOI_GATEWAY_PORT=str(port))
-        platform.start()
-        task_id, first = hanging(platform)
-        assert platform.stop() == 0
-
-        platform.environment |= {
-            "SANDBOX_PROVIDER": "daytona",
-            "DAYTONA_API_KEY": API_KEY,
-            "DAYTONA_API_URL": url,
-            "CALLBACK_URL": f"http://127.0.0.1:{port}",
-            "OMOI_DAYTONA_PYTHON": RUNTIME.python,
-            "OMOI_DAYTONA_SOURCE": RUNTIME.source,
-        }
-        platform.start()
-
-        # The call was interrupted and says so: it has its result.
-        second = assert_gone_on(platform, task_id, first, calls=["Bash"])
-        assert (platform.get(f"/sandboxes/{first}")["provider"], second["provider"]) == ("local", "daytona")
-        assert platform.stop() == 0

@@ -12,9 +12,12 @@ from omoi_os.providers.base import Runtime
 from omoi_os.providers.daytona.creation import Waits
 from omoi_os.providers.daytona.params import Account
 from omoi_os.providers.daytona.provider import DaytonaProvider
+from tests.e2e.conftest import make_platform
 from tests.providers.conftest import processes_below
 from tests.providers.daytona.records import Age
 from tests.providers.daytona.server import API_KEY, FakeDaytona
+
+__all__ = ["make_platform"]
 
 #: The sandboxes of the loopback server have this machine's own runtime inside.
 RUNTIME = Runtime(sys.executable, str(Path(omoi_os.__file__).parent.parent))

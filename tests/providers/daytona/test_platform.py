@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.e2e.conversations import assert_gone_on, hanging
 from tests.e2e.platform import CANARY_KEY, Platform, free_port
 from tests.providers.daytona.conftest import RUNTIME
 from tests.providers.daytona.records import Age
@@ -81,3 +82,27 @@ def assert_the_case(platform: Platform, task_id: str) -> None:
     runs = [e["event_data"] for e in events if e["event_type"] == "agent.tool_completed"]
     assert any(run["tool"] == "Bash" and ANSWER in run["output"] for run in runs)
     assert CANARY_KEY not in str(events)
+
+
+def test_a_conversation_goes_on_at_another_provider(make_platform: Callable[..., Platform], short_tmp: Path) -> None:
+    port = free_port()
+    with running(short_tmp / "daytona", gateway_port=port) as url:
+        platform = make_platform(OMOI_GATEWAY_PORT=str(port))
+        platform.start()
+        task_id, first = hanging(platform)
+        assert platform.stop() == 0
+
+        platform.environment |= {
+            "SANDBOX_PROVIDER": "daytona",
+            "DAYTONA_API_KEY": API_KEY,
+            "DAYTONA_API_URL": url,
+            "CALLBACK_URL": f"http://127.0.0.1:{port}",
+            "OMOI_DAYTONA_PYTHON": RUNTIME.python,
+            "OMOI_DAYTONA_SOURCE": RUNTIME.source,
+        }
+        platform.start()
+
+        # The call was interrupted and says so: it has its result.
+        second = assert_gone_on(platform, task_id, first, calls=["Bash"])
+        assert (platform.get(f"/sandboxes/{first}")["provider"], second["provider"]) == ("local", "daytona")
+        assert platform.stop() == 0
