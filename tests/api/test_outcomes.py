@@ -38,6 +38,18 @@ async def test_a_trajectory_leaves_heartbeats_out_and_counts_them(ada: httpx.Asy
     assert first["heartbeat_summary"]["first"] <= first["heartbeat_summary"]["last"]
 
 
+async def test_a_trajectory_may_be_of_one_type(ada: httpx.AsyncClient, worker: Worker) -> None:
+    await say(worker, "agent.heartbeat", status="working")
+    await say(worker, "agent.message", text="hello")
+
+    async def page(event_type: str) -> tuple[list[str], int]:
+        found = (await ada.get(worker.path("/trajectory"), params={"event_type": event_type})).json()
+        return [item["event_type"] for item in found["items"]], found["total_count"]
+
+    assert await page("agent.message") == (["agent.message"], 1)
+    assert await page("agent.heartbeat") == ([], 0)
+
+
 async def test_events_are_listed_from_any_number_on_both_ways(ada: httpx.AsyncClient, worker: Worker) -> None:
     for number in range(6):
         await say(worker, "agent.message", text=str(number))

@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 
 from omoi_os.bus.base import Bus
 from omoi_os.bus.postgres import PostgresBus
-from omoi_os.bus.redis import RedisBus
 from omoi_os.config import Settings
 
 
@@ -15,6 +14,9 @@ async def open_bus(settings: Settings, database_url: str) -> AsyncIterator[Bus]:
     if settings.redis_url is None:
         yield PostgresBus(database_url)
         return
+    # Loading it takes a tenth of every start, and few have a Redis.
+    from omoi_os.bus.redis import RedisBus
+
     bus = RedisBus(settings.redis_url)
     try:
         yield bus

@@ -40,6 +40,11 @@ class Batch:
     drafts: Sequence[Draft]
     unnumbered: Sequence[Rejection] = field(default=())
 
+    @property
+    def size(self) -> int:
+        """How many there are in all."""
+        return len(self.drafts) + len(self.unnumbered)
+
 
 def read_one(body: bytes, masker: Masker) -> Draft:
     """The event of a body. `RequestValidationError` if it makes no sense, `Forbidden` if it is not a sandbox's."""
@@ -110,6 +115,8 @@ def _element(text: bytes) -> object:
 def _draft(item: object, masker: Masker) -> Draft:
     if isinstance(item, _Unreadable):
         return _refused(item.seq, item.reason)
+    if not isinstance(item, dict):
+        return _refused(None, "an event is an object with an event_type")
     try:
         posted = EventIn.model_validate(item)
     except ValidationError as error:

@@ -178,7 +178,7 @@ async def _store(intake: Intake, sandbox_id: str, hashed: str, batch: Batch, *, 
         await intake.gaps.note(sandbox_id, error.acked_seq)
         raise
     if isinstance(answer, Recorded):
-        if gaps.leaves_one(batch, answer):
+        if gaps.leaves_one(batch.size, answer):
             await intake.gaps.note(sandbox_id, answer.last_seq)
         if answer.duplicates:
             answer = await _without_changed(intake, sandbox_id, batch, answer)

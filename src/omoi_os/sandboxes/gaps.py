@@ -9,7 +9,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.audit.models import AuditKind
 from omoi_os.audit.trail import Entry, write
 from omoi_os.db.base import Sessions
-from omoi_os.sandboxes.drafts import Batch
 from omoi_os.sandboxes.events import Recorded
 from omoi_os.sandboxes.lifecycle import ALIVE
 from omoi_os.sandboxes.masking import Masker
@@ -44,10 +43,9 @@ class Gaps:
             self._noted.popitem(last=False)
 
 
-def leaves_one(batch: Batch, answer: Recorded) -> bool:
-    """Whether an answered batch holds events beyond a gap: those alone are counted nowhere."""
-    counted = answer.accepted + answer.duplicates + len(answer.rejected)
-    return counted < len(batch.drafts) + len(batch.unnumbered)
+def leaves_one(sent: int, answer: Recorded) -> bool:
+    """Whether an answered batch of so many holds events beyond a gap: those alone are counted nowhere."""
+    return answer.accepted + answer.duplicates + len(answer.rejected) < sent
 
 
 async def flag(session: AsyncSession, *, now: datetime, masker: Masker) -> list[str]:

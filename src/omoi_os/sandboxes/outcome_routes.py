@@ -1,7 +1,7 @@
 """What came out of a sandbox, for people: its events, trajectory, log, diffs and transcript."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from fastapi import Query, Request, Response
@@ -23,6 +23,7 @@ _RAW = {"X-Content-Type-Options": "nosniff"}
 
 router = make_router("/sandboxes/{sandbox_id}", tags=["sandboxes"], refusals=(401, 403, 404, 422, 503))
 
+OfType = Annotated[EventTypeName | None, Query(description="Those of one type only.")]
 Order = Annotated[Literal["asc", "desc"], Query(description="By number; newest first by default.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_EVENTS, description="How many items at most.")]
 Beyond = Annotated[
@@ -40,11 +41,15 @@ def _page(rows: Sequence[SandboxEvent], limit: int, kind: str) -> tuple[list[Eve
     return [EventOut.model_validate(row) for row in found], next_cursor
 
 
+def _count(counts: Mapping[str, int], event_type: str | None) -> int:
+    return sum(counts.values()) if event_type is None else counts.get(event_type, 0)
+
+
 @router.get("/events", summary="List a sandbox's events")
 async def list_events(
     sandbox: VisibleSandbox,
     session: DbSession,
-    event_type: Annotated[EventTypeName | None, Query()] = None,
+    event_type: OfType = None,
     order: Order = "desc",
     limit: Limit = 50,
     cursor: paging.Cursor = None,
@@ -61,7 +66,7 @@ async def list_events(
         cursor_seq=paging.decode(kind, cursor, paging.number)[0] if cursor else beyond,
     )
     items, next_cursor = _page(rows, limit, kind)
-    total = sum(sandbox.event_counts.values()) if event_type is None else sandbox.event_counts.get(event_type, 0)
+    total = _count(sandbox.event_counts, event_type)
     return EventPage(items=items, next_cursor=next_cursor, total_count=total, sandbox_id=sandbox.id)
 
 
@@ -69,6 +74,7 @@ async def list_events(
 async def get_trajectory(
     sandbox: VisibleSandbox,
     session: DbSession,
+    event_type: OfType = None,
     order: Order = "desc",
     limit: Limit = 50,
     cursor: paging.Cursor = None,
@@ -78,17 +84,19 @@ async def get_trajectory(
     rows = await repository.list_events(
         session,
         sandbox.id,
+        event_type=event_type,
         without=EventType.AGENT_HEARTBEAT,
         order=order,
         limit=limit + 1,
         cursor_seq=paging.decode(kind, cursor, paging.number)[0] if cursor else None,
     )
     items, next_cursor = _page(rows, limit, kind)
-    beats = sandbox.event_counts.get(EventType.AGENT_HEARTBEAT, 0)
+    counts = dict(sandbox.event_counts)
+    beats = counts.pop(EventType.AGENT_HEARTBEAT, 0)
     return Trajectory(
         items=items,
         next_cursor=next_cursor,
-        total_count=sum(sandbox.event_counts.values()) - beats,
+        total_count=_count(counts, event_type),
         sandbox_id=sandbox.id,
         heartbeat_summary=HeartbeatSummary(
             count=beats, first=sandbox.first_heartbeat_at, last=sandbox.last_heartbeat_at

@@ -4048,6 +4048,7 @@ export interface operations {
     list_events: {
         parameters: {
             query?: {
+                /** @description Those of one type only. */
                 event_type?: string | null;
                 /** @description By number; newest first by default. */
                 order?: "asc" | "desc";
@@ -5916,6 +5917,8 @@ export interface operations {
     get_trajectory: {
         parameters: {
             query?: {
+                /** @description Those of one type only. */
+                event_type?: string | null;
                 /** @description By number; newest first by default. */
                 order?: "asc" | "desc";
                 /** @description How many items at most. */
