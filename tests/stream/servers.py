@@ -183,10 +183,12 @@ async def hear(socket: ClientConnection, number: int) -> list[Json]:
         return [json.loads(await socket.recv()) for _ in range(number)]
 
 
-async def hear_until(socket: ClientConnection, last: Callable[[Json], bool]) -> list[Json]:
+async def hear_until(
+    socket: ClientConnection, last: Callable[[Json], bool], *, patience: float = PATIENCE
+) -> list[Json]:
     """The next lines up to the one that is waited for."""
     heard: list[Json] = []
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(patience):
         while not heard or not last(heard[-1]):
             heard.append(json.loads(await socket.recv()))
     return heard

@@ -27,6 +27,9 @@ from tests.stream.servers import (
     serving_here,
 )
 
+#: A thousand clients are one program, which shares the machine with their server and other tests.
+_MANY_SECONDS = 200.0
+
 
 class Ear:
     """Hears everything, whatever happens: when a connection ends it resumes behind the last item it has."""
@@ -248,10 +251,10 @@ async def test_a_thousand_who_come_back_at_once_are_all_served(database_url: str
 
         async def come_back() -> list[int]:
             async with server.listen(types="sandbox.event", since=begin) as opened:
-                heard = await hear_until(opened, lambda item: item["seq"] == 51)
+                heard = await hear_until(opened, lambda item: item["seq"] == 51, patience=_MANY_SECONDS)
             return numbers(heard, place.sandbox_id)
 
-        async with asyncio.timeout(150):
+        async with asyncio.timeout(_MANY_SECONDS):
             heard = await asyncio.gather(*(come_back() for _ in range(1000)))
         assert (await client.get("/sandboxes/health")).status_code == 200
     assert all(each == list(range(12, 52)) for each in heard)
