@@ -48,7 +48,7 @@ export function DiffPane(props: {
         <Button variant="quiet" size="small" className="min-[1100px]:hidden @3xl:hidden" onClick={props.onBack}>
           <ArrowLeft /> Files
         </Button>
-        <h2 className="min-w-0 flex-1 text-xs font-medium [overflow-wrap:anywhere]">
+        <h2 className="min-w-0 flex-1 basis-40 text-xs font-medium [overflow-wrap:anywhere]">
           {props.title}
           {text.data === undefined ? null : <span className="ml-2 font-normal whitespace-nowrap text-faint">{bytes(text.data.length)}</span>}
         </h2>
