@@ -52,19 +52,21 @@ export function DiffPane(props: {
           {props.title}
           {text.data === undefined ? null : <span className="ml-2 font-normal whitespace-nowrap text-faint">{bytes(text.data.length)}</span>}
         </h2>
-        <Toggle label="Layout of the diff" value={layout} options={LAYOUTS} onChange={setLayout} />
-        <Button
-          variant="quiet"
-          size="icon"
-          className={cn("size-7", wrap === "yes" && "bg-sunken text-text")}
-          aria-pressed={wrap === "yes"}
-          aria-label="Wrap long lines"
-          title="Wrap long lines"
-          onClick={() => setWrap(wrap === "yes" ? "no" : "yes")}
-        >
-          <WrapText />
-        </Button>
-        {text.data === undefined ? null : <Keep text={text.data} fileName={props.fileName} />}
+        <div className="ml-auto flex items-center gap-2">
+          <Toggle label="Layout of the diff" value={layout} options={LAYOUTS} onChange={setLayout} />
+          <Button
+            variant="quiet"
+            size="icon"
+            className={cn("size-7", wrap === "yes" && "bg-sunken text-text")}
+            aria-pressed={wrap === "yes"}
+            aria-label="Wrap long lines"
+            title="Wrap long lines"
+            onClick={() => setWrap(wrap === "yes" ? "no" : "yes")}
+          >
+            <WrapText />
+          </Button>
+          {text.data === undefined ? null : <Keep text={text.data} fileName={props.fileName} />}
+        </div>
       </header>
       {props.notice}
       <div className="min-h-0 flex-1 bg-surface">

@@ -21,8 +21,8 @@ export function CommandRow(props: {
 }) {
   const { command, outcome } = props;
   return (
-    <div className="@container pt-1.5">
-      <div className="flex flex-wrap items-start gap-x-2 border-t px-3 pt-2 pb-1 @lg:flex-nowrap">
+    <div className="@container border-t px-3 pt-2 pb-1">
+      <div className="flex flex-wrap items-start gap-x-2 @lg:flex-nowrap">
         <span aria-hidden className="font-mono text-xs leading-5 text-accent select-none">
           $
         </span>
