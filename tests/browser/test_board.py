@@ -99,6 +99,13 @@ def test_filters_are_kept_in_the_address(page: Page, platform: Platform) -> None
     expect(card(page, "Mend the login")).to_be_visible()
     expect(card(page, "Nobody knows how")).to_have_count(0)
 
+    card(page, "Mend the login").click()
+    page.get_by_role("article").get_by_role("link", name="Board").click()
+    page.wait_for_url(re.compile("q=mend"))
+    assert "priority=HIGH" in page.url
+    expect(card(page, "Mend the login")).to_be_visible()
+    expect(card(page, "Nobody knows how")).to_have_count(0)
+
     page.get_by_role("searchbox", name="Search tickets by title").fill("nothing like it")
     expect(page.get_by_text("No ticket matches these filters")).to_be_visible()
 

@@ -41,7 +41,7 @@ async def sign_in(
     try:
         user = await sessions.use_code(session, code, now=now)
     except LinkRefused as error:
-        return notice(403, "Not signed in", f"{error} {_NEW_LINK}")
+        return notice(403, "Not signed in", f"{error} {_NEW_LINK}", link=("/", "Go to the page"))
     token = await sessions.open_session(session, user, now=now)
     answer = RedirectResponse(own_path(next), status_code=303, headers=_HEADERS)
     _set_cookie(answer, request, settings, token)

@@ -23,7 +23,7 @@ _PAGE = """<!doctype html>
 <style>{style}</style>
 </head>
 <body><main><h1>{title}</h1>
-<p>{sentence}</p></main></body>
+<p>{sentence}</p>{link}</main></body>
 </html>
 """
 HEADERS = {
@@ -38,10 +38,13 @@ HEADERS = {
 }
 
 
-def notice(status: int, title: str, sentence: str) -> HTMLResponse:
-    """The page. Text between backquotes is shown as a command."""
+def notice(status: int, title: str, sentence: str, *, link: tuple[str, str] | None = None) -> HTMLResponse:
+    """The page. Text between backquotes is shown as a command; a link is its address and its words."""
     parts = escape(sentence).split("`")
     shown = "".join(f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))
+    linked = f'\n<p><a href="{escape(link[0])}">{escape(link[1])}</a></p>' if link else ""
     return HTMLResponse(
-        _PAGE.format(title=escape(title), style=_STYLE, sentence=shown), status_code=status, headers=HEADERS
+        _PAGE.format(title=escape(title), style=_STYLE, sentence=shown, link=linked),
+        status_code=status,
+        headers=HEADERS,
     )

@@ -45,7 +45,7 @@ _RESERVED = ("/api", "/docs", "/health", "/metrics", "/openapi.json", "/ready", 
 _ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
 _NOT_BUILT = (
     "The web page was not built with this installation. Run `make setup` in a checkout, or install the package without "
-    "OMOI_SKIP_WEB; the API works meanwhile and is described at /docs."
+    "OMOI_SKIP_WEB; the API works meanwhile."
 )
 
 
@@ -70,7 +70,7 @@ class Pages:
     def _page(self, request: Request) -> Response:
         shown = self._current()
         if shown is None:
-            return notice(503, "The page is not here", _NOT_BUILT)
+            return notice(503, "The page is not here", _NOT_BUILT, link=("/docs", "Go to the API's description"))
         headers = SECURITY | {
             "Content-Security-Policy": shown.policy,
             "Cache-Control": _CHECK,

@@ -36,7 +36,7 @@ export function ActivityPage() {
         <div role="group" aria-label="Kinds that are shown" className="flex flex-wrap gap-1.5">
           {KINDS.map((kind) => (
             <Chip key={kind} isOn={shown.size < KINDS.length && shown.has(kind)} onPress={() => toggle(kind)}>
-              {kind}
+              <span className="capitalize">{kind}</span>
             </Chip>
           ))}
         </div>

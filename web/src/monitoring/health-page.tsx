@@ -39,7 +39,7 @@ export function HealthPage() {
         <Tally
           title="Sandboxes"
           counts={sandboxes.by_status}
-          note={`Those alive, and those that ended of the last ${sandboxes.days} days.`}
+          note={`Those alive, and those that ended in the last ${sandboxes.days} days.`}
           linkTo="/sandboxes"
         />
         <Days days={days} />

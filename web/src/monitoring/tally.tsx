@@ -8,7 +8,7 @@ import { count } from "@/ui/figures";
 export function Tally(props: { title: string; counts: Record<string, number>; note?: ReactNode; linkTo?: "/sandboxes" }) {
   return (
     <Facts title={props.title}>
-      <dl className="grid grid-cols-[repeat(auto-fill,minmax(5.5rem,1fr))] gap-2">
+      <dl className="grid grid-cols-[repeat(auto-fit,minmax(5rem,1fr))] gap-2">
         {Object.entries(props.counts).map(([state, many]) => (
           <div key={state} className="min-w-0 rounded-md bg-sunken px-2 py-1.5">
             <dt className="text-2xs text-soft">{state}</dt>

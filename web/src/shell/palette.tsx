@@ -131,7 +131,9 @@ function Tickets({ words, then }: { words: string; then: Then }) {
           onSelect={then(() => navigate({ to: "/tickets/$ticketId", params: { ticketId: id } }))}
         >
           <TicketIcon aria-hidden />
-          <span className="min-w-0 flex-1 truncate">{title}</span>
+          <span className="min-w-0 flex-1 truncate" title={title}>
+            {title}
+          </span>
           <Dot tone={STATUS[status].tone} />
           <span className="text-xs text-faint">{STATUS[status].label}</span>
         </Command.Item>
@@ -154,7 +156,9 @@ function Sandboxes({ then }: { then: Then }) {
           onSelect={then(() => navigate({ to: "/sandbox/$sandboxId", params: { sandboxId: id } }))}
         >
           <Boxes aria-hidden />
-          <span className="min-w-0 flex-1 truncate">{task_title}</span>
+          <span className="min-w-0 flex-1 truncate" title={task_title}>
+            {task_title}
+          </span>
           <span className="font-mono text-2xs text-faint max-sm:hidden">{id}</span>
           <span className="text-xs text-faint">{status}</span>
         </Command.Item>

@@ -5,6 +5,7 @@ import { Loading, Trouble } from "@/ui/state";
 import { Board } from "./board";
 import { BoardBar, useColumns } from "./board-bar";
 import { BoardFilters } from "./board-filters";
+import { useBoardReturn } from "./board-return";
 import { Welcome } from "./welcome";
 
 const route = getRouteApi("/");
@@ -13,6 +14,7 @@ const route = getRouteApi("/");
 export function BoardPage() {
   const filter = route.useSearch();
   useTitle("Board");
+  useBoardReturn(filter);
   const queries = useQueryClient();
   const columns = useColumns(filter);
   const isFiltered = Object.values(filter).some((value) => value !== undefined);

@@ -8,6 +8,7 @@ import { Button } from "@/ui/button";
 import { Prose } from "@/ui/markdown";
 import { Loading, Trouble } from "@/ui/state";
 import { useAlive } from "./at-work";
+import { boardReturn } from "./board-return";
 import { CancelDialog } from "./cancel-dialog";
 import { STATUS } from "./labels";
 import { ticketQuery } from "./queries";
@@ -35,7 +36,7 @@ function TicketView({ ticket }: { ticket: Ticket }) {
   return (
     <article className="mx-auto max-w-6xl px-4 py-4">
       <header className="mb-4 space-y-2">
-        <Link to="/" className="text-xs text-faint hover:underline">
+        <Link to="/" search={boardReturn()} className="text-xs text-faint hover:underline">
           Board
         </Link>
         <div className="flex flex-wrap items-start gap-x-3 gap-y-2 max-sm:items-center">

@@ -39,7 +39,7 @@ export function Dialog(props: {
             props.className,
           )}
         >
-          <div className="flex items-start justify-between gap-4 border-b px-4 py-3">
+          <div className={cn("flex justify-between gap-4 border-b px-4 py-3", props.description ? "items-start" : "items-center")}>
             <div className="min-w-0">
               <Radix.Title className="text-base font-semibold">{props.title}</Radix.Title>
               {props.description ? (

@@ -28,12 +28,15 @@ export function Empty({ title, children, isPage = false }: { title: string; chil
 
 /** What went wrong, in the server's sentence, and a way on. */
 export function Trouble({ what, error, retry }: { what: string; error: unknown; retry?: () => void }) {
-  const isGone = error instanceof Refusal && error.status === 404;
+  const status = error instanceof Refusal ? error.status : null;
+  const isGone = status === 404;
+  // Whatever is asked for while loading stands in the address.
+  const isMistyped = status === 422;
   return (
     <div role="alert" className="mx-auto flex max-w-md flex-col items-center gap-3 px-4 py-12 text-center">
       <h2 className="text-base font-semibold">{isGone ? `${what} was not found` : `${what} could not be loaded`}</h2>
-      <p className="text-soft [overflow-wrap:anywhere]">{sentence(reason(error))}</p>
-      {isGone ? (
+      <p className="text-soft [overflow-wrap:anywhere]">{isMistyped ? "The address is not right; part of it may be missing." : sentence(reason(error))}</p>
+      {isGone || isMistyped ? (
         <Link to="/" className={buttonLook({})}>
           Go to the board
         </Link>

@@ -37,7 +37,7 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
   if (all.length === 0) {
     return (
       <Empty title={feed.isWhole ? "No file has been changed" : "Looking for changes"}>
-        {sandbox.ended_at === null ? "They appear here as the agent makes them." : "This run ended without touching a file."}
+        {sandbox.ended_at === null ? "They appear here as the agent makes them." : "This run ended with every file as it was."}
       </Empty>
     );
   }
@@ -115,19 +115,22 @@ function ListHeader(props: {
   const { changes } = props;
   const files = useMemo(() => byFile(changes).length, [changes]);
   return (
-    <header className="space-y-2 border-b p-2">
-      <div className="flex flex-wrap items-center justify-between gap-2">
-        <Toggle label="What is listed" value={props.mode} options={MODES} onChange={props.onMode} />
-        <span role="status" className="flex items-center gap-2 text-xs text-soft">
-          {files} {files === 1 ? "file" : "files"}
-          <Lines
-            added={changes.reduce((sum, change) => sum + change.added, 0)}
-            removed={changes.reduce((sum, change) => sum + change.removed, 0)}
-            binary={false}
-          />
-        </span>
-      </div>
-      <SearchBox label="Filter by path" words={props.query} onWords={props.onQuery} />
+    <header className="flex flex-wrap items-center gap-2 border-b p-2">
+      <Toggle label="What is listed" value={props.mode} options={MODES} onChange={props.onMode} />
+      <SearchBox
+        label="Filter by path"
+        className="order-last basis-full @lg:order-none @lg:basis-0 @lg:grow @3xl:order-last @3xl:basis-full"
+        words={props.query}
+        onWords={props.onQuery}
+      />
+      <span role="status" className="ml-auto flex items-center gap-2 text-xs text-soft">
+        {files} {files === 1 ? "file" : "files"}
+        <Lines
+          added={changes.reduce((sum, change) => sum + change.added, 0)}
+          removed={changes.reduce((sum, change) => sum + change.removed, 0)}
+          binary={false}
+        />
+      </span>
     </header>
   );
 }

@@ -48,23 +48,25 @@ export function DiffPane(props: {
         <Button variant="quiet" size="small" className="min-[1100px]:hidden @3xl:hidden" onClick={props.onBack}>
           <ArrowLeft /> Files
         </Button>
-        <h2 className="min-w-0 flex-1 text-xs font-medium [overflow-wrap:anywhere]">
+        <h2 className="min-w-0 flex-1 basis-40 text-xs font-medium [overflow-wrap:anywhere]">
           {props.title}
           {text.data === undefined ? null : <span className="ml-2 font-normal whitespace-nowrap text-faint">{bytes(text.data.length)}</span>}
         </h2>
-        <Toggle label="Layout of the diff" value={layout} options={LAYOUTS} onChange={setLayout} />
-        <Button
-          variant="quiet"
-          size="icon"
-          className={cn("size-7", wrap === "yes" && "bg-sunken text-text")}
-          aria-pressed={wrap === "yes"}
-          aria-label="Wrap long lines"
-          title="Wrap long lines"
-          onClick={() => setWrap(wrap === "yes" ? "no" : "yes")}
-        >
-          <WrapText />
-        </Button>
-        {text.data === undefined ? null : <Keep text={text.data} fileName={props.fileName} />}
+        <div className="ml-auto flex items-center gap-2">
+          <Toggle label="Layout of the diff" value={layout} options={LAYOUTS} onChange={setLayout} />
+          <Button
+            variant="quiet"
+            size="icon"
+            className={cn("size-7", wrap === "yes" && "bg-sunken text-text")}
+            aria-pressed={wrap === "yes"}
+            aria-label="Wrap long lines"
+            title="Wrap long lines"
+            onClick={() => setWrap(wrap === "yes" ? "no" : "yes")}
+          >
+            <WrapText />
+          </Button>
+          {text.data === undefined ? null : <Keep text={text.data} fileName={props.fileName} />}
+        </div>
       </header>
       {props.notice}
       <div className="min-h-0 flex-1 bg-surface">

@@ -4,7 +4,7 @@ import { outcomeAt, type Command, type Outcome } from "./commands";
 /** Rows of the terminal: a command, pieces of its output, and how it ended. Each is small, so only what is seen is drawn. */
 export type Row =
   | { kind: "command"; key: string; command: Command; outcome: Outcome | null }
-  | { kind: "output"; key: string; lines: readonly Span[][] }
+  | { kind: "output"; key: string; lines: readonly Span[][]; isLast: boolean }
   | { kind: "more"; key: string; command: Command; outcome: Outcome; lines: number };
 
 /** Lines of output that are shown before one asks for all. */
@@ -35,7 +35,8 @@ export function rowsOf(commands: readonly Command[], upTo: number | null, whole:
     const lines = linesIn(outcome, whole.get(command.seq) ?? outcome.output);
     const until = isWhole ? lines.length : Math.min(lines.length, FIRST_LINES);
     for (let from = 0; from < until; from += PIECE) {
-      rows.push({ kind: "output", key: `${command.seq}-${from}`, lines: lines.slice(from, Math.min(until, from + PIECE)) });
+      const to = Math.min(until, from + PIECE);
+      rows.push({ kind: "output", key: `${command.seq}-${from}`, lines: lines.slice(from, to), isLast: to === until });
     }
     if (!isWhole && (until < lines.length || outcome.cut !== null)) {
       rows.push({ kind: "more", key: `${command.seq}-more`, command, outcome, lines: lines.length });

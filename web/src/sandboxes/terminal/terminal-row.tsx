@@ -1,6 +1,7 @@
 import { memo } from "react";
 import { AnsiSpans } from "@/ui/ansi";
 import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
 import { bytes, count } from "@/ui/figures";
 import { CommandRow } from "./command-row";
 import type { Command, Outcome } from "./commands";
@@ -31,7 +32,12 @@ export const TerminalRow = memo(function TerminalRow({ sandboxId, row, query, is
       );
     case "output":
       return (
-        <pre className="px-3 pl-7 font-mono text-xs leading-5 text-soft [font-variant-ligatures:none] [overflow-wrap:anywhere] whitespace-pre-wrap">
+        <pre
+          className={cn(
+            "px-3 pl-7 font-mono text-xs leading-5 text-soft [font-variant-ligatures:none] [overflow-wrap:anywhere] whitespace-pre-wrap",
+            row.isLast && "pb-1.5",
+          )}
+        >
           {row.lines.map((line, index) => (
             <div key={index} className="min-h-5">
               <AnsiSpans spans={line} query={query} />

@@ -62,7 +62,7 @@ export function PlainCard({ row }: { row: Row }) {
       }
       head={
         <span className="flex min-w-0 items-baseline gap-2">
-          <span className="shrink-0 font-mono text-xs">{plain(event.event_type)}</span>
+          <span className="shrink-0 font-mono text-xs leading-5.5">{plain(event.event_type)}</span>
           <span className="min-w-0 truncate font-mono text-2xs text-faint">{plain(summary(event).slice(0, 300))}</span>
         </span>
       }
