@@ -150,6 +150,16 @@ async def test_what_was_delivered_is_seen_once(session: AsyncSession) -> None:
     assert [status for _, status, _ in await told(session)] == ["queued", "delivered", "seen"]
 
 
+async def test_nothing_is_seen_before_it_was_delivered(session: AsyncSession) -> None:
+    sandbox, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
+    message_id = await say(session, sandbox)
+    await injected(session, sandbox, str(message_id))
+
+    await messages.mark_seen(session, MemoryBus(), sandbox.id, [message_id], now=NOON)
+
+    assert await receipts(session, message_id) == (LATER, LATER, "seen")
+
+
 async def test_what_the_model_was_shown_first_counts_when_its_delivery_is_reported(session: AsyncSession) -> None:
     sandbox, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
     message_id = await say(session, sandbox)

@@ -121,8 +121,7 @@ async def _is_worth_it(mirror: Path, commit: str) -> bool:
         return False
     finally:
         if process.returncode is None:
-            git.end_group(process)
-            await process.wait()
+            await git.end_group(process)
 
 
 async def _measure(process: asyncio.subprocess.Process) -> tuple[int, int]:

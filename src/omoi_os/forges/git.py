@@ -34,10 +34,14 @@ def environment(config: Mapping[str, str] = SAFE_CONFIG, *, global_config: str =
     return values
 
 
-def end_group(process: asyncio.subprocess.Process) -> None:
-    """Kill a process that leads its own group, and whatever it has started."""
+async def end_group(process: asyncio.subprocess.Process) -> None:
+    """Kill a process that leads its own group, and whatever it has started, and wait for its end.
+
+    What it had written is read away: its end is not seen while a pipe of it is full.
+    """
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    await process.communicate()
 
 
 async def run(
@@ -71,8 +75,7 @@ async def run(
         raise ForgeError(f"git {arguments[0]} did not end within {timeout:g} s") from None
     finally:
         if process.returncode is None:
-            end_group(process)
-            await process.wait()
+            await end_group(process)
     if process.returncode != 0:
         lines = err.decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
         raise ForgeError(f"git {arguments[0]} failed: {lines[-1][:500]}")

@@ -53,8 +53,7 @@ async def serve(
         complaints.cancel()
         await asyncio.gather(sending, complaints, return_exceptions=True)
         if process.returncode is None:
-            end_group(process)
-            await process.wait()
+            await end_group(process)
 
 
 async def _send(stdin: asyncio.StreamWriter, body: AsyncIterator[bytes]) -> None:

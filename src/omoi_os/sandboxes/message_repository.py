@@ -65,7 +65,8 @@ async def see(
     statement = (
         update(SandboxMessage)
         .where(SandboxMessage.sandbox_id == sandbox_id, SandboxMessage.id.in_(ids), SandboxMessage.seen_at.is_(None))
-        .values(seen_at=now)
+        # Whoever waited for the lock meanwhile has an earlier time than the delivery that was stored before it.
+        .values(seen_at=func.greatest(now, SandboxMessage.delivered_at))
         .returning(SandboxMessage.id, SandboxMessage.delivered_at)
     )
     rows = (await session.execute(statement, execution_options=_NO_SYNC)).all()

@@ -91,7 +91,8 @@ class Repository:
         finally:
             if process.returncode is None:
                 kill_tree(process.pid)
-                await process.wait()
+                # What it had written is read away: its end is not seen while a pipe of it is full.
+                await process.communicate()
         if process.returncode != 0:
             said = err.decode(errors="replace").strip()[-2000:]
             final = any(mark in said for mark in _FINAL)

@@ -170,7 +170,8 @@ class Tree:
         finally:
             if process.returncode is None:
                 kill_tree(process.pid)
-                await process.wait()
+                # What it had written is read away: its end is not seen while a pipe of it is full.
+                await process.communicate()
         if process.returncode != 0 and len(out) < max_bytes:
             raise TreeError(f"git {arguments[0]} failed: {said.decode(errors='replace').strip()[-1000:]}")
         return out
@@ -202,6 +203,8 @@ async def _exchange(process: asyncio.subprocess.Process, stdin: bytes, *, max_by
             out += chunk
         if len(out) >= max_bytes:
             kill_tree(process.pid)
+            while await process.stdout.read(256 * 1024):
+                pass
         await process.wait()
         return bytes(out[:max_bytes]), await saying
     finally:
