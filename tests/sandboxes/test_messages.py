@@ -158,6 +158,7 @@ async def test_nothing_is_seen_before_it_was_delivered(session: AsyncSession) ->
     await messages.mark_seen(session, MemoryBus(), sandbox.id, [message_id], now=NOON)
 
     assert await receipts(session, message_id) == (LATER, LATER, "seen")
+    assert (await told(session))[-1][1:] == ("seen", LATER.isoformat())
 
 
 async def test_what_the_model_was_shown_first_counts_when_its_delivery_is_reported(session: AsyncSession) -> None:

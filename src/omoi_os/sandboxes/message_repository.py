@@ -60,17 +60,17 @@ async def deliver(
 
 async def see(
     session: AsyncSession, sandbox_id: str, ids: Collection[UUID], *, now: datetime
-) -> Sequence[tuple[UUID, datetime | None]]:
-    """Set when these of a sandbox were seen, each once; returns each that was set with its delivery."""
+) -> Sequence[tuple[UUID, datetime | None, datetime]]:
+    """Set when these of a sandbox were seen, each once; returns each that was set with its delivery and that."""
     statement = (
         update(SandboxMessage)
         .where(SandboxMessage.sandbox_id == sandbox_id, SandboxMessage.id.in_(ids), SandboxMessage.seen_at.is_(None))
         # Whoever waited for the lock meanwhile has an earlier time than the delivery that was stored before it.
         .values(seen_at=func.greatest(now, SandboxMessage.delivered_at))
-        .returning(SandboxMessage.id, SandboxMessage.delivered_at)
+        .returning(SandboxMessage.id, SandboxMessage.delivered_at, SandboxMessage.seen_at)
     )
     rows = (await session.execute(statement, execution_options=_NO_SYNC)).all()
-    return sorted((row[0], row[1]) for row in rows)
+    return sorted(((row[0], row[1], row[2] or now) for row in rows), key=lambda row: row[0])
 
 
 async def move_unseen(session: AsyncSession, sandbox: Sandbox) -> Sequence[UUID]:

@@ -125,10 +125,10 @@ async def mark_seen(session: AsyncSession, bus: Bus, sandbox_id: str, ids: Colle
     if sandbox.status in ENDED:
         return
     seen = await message_repository.see(session, sandbox.id, ids, now=now)
-    delivered = [message_id for message_id, delivered_at in seen if delivered_at is not None]
-    for message_id in delivered:
-        _tell(session, sandbox, message_id, MessageStatus.SEEN, at=now)
-    if delivered:
+    told = [(message_id, seen_at) for message_id, delivered_at, seen_at in seen if delivered_at is not None]
+    for message_id, seen_at in told:
+        _tell(session, sandbox, message_id, MessageStatus.SEEN, at=seen_at)
+    if told:
         await bus.announce(session, Topic.STREAM, "")
 
 

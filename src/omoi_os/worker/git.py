@@ -15,7 +15,7 @@ from typing import TypeVar
 from omoi_os.protocol.assignment import Assignment
 from omoi_os.worker import prepared
 from omoi_os.worker.places import Places
-from omoi_os.worker.processes import kill_tree
+from omoi_os.worker.processes import end_tree
 
 T = TypeVar("T")
 
@@ -90,9 +90,7 @@ class Repository:
             raise GitError(f"git {arguments[0]} did not end within {timeout:g} s", final=False) from None
         finally:
             if process.returncode is None:
-                kill_tree(process.pid)
-                # What it had written is read away: its end is not seen while a pipe of it is full.
-                await process.communicate()
+                await end_tree(process)
         if process.returncode != 0:
             said = err.decode(errors="replace").strip()[-2000:]
             final = any(mark in said for mark in _FINAL)

@@ -8,8 +8,12 @@ import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from omoi_os.worker.launch import MARK_NAME
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process as Child
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -83,6 +87,12 @@ def kill_tree(root: int) -> None:
     for pid in [root, *(tree(root).keys() - {root})]:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
+
+
+async def end_tree(process: Child) -> None:
+    """Kill a process and all its descendants, and wait for its end, which is not seen while a pipe of it is full."""
+    kill_tree(process.pid)
+    await process.communicate()
 
 
 def marked(mark: str, pids: Iterable[int]) -> set[int]:

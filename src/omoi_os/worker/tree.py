@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from omoi_os.worker.processes import kill_tree
+from omoi_os.worker.processes import end_tree, kill_tree
 
 #: Larger files, and what comes on top of these at one moment or in all, are known by their size and time alone.
 MAX_FILE_BYTES = 8 * 1024 * 1024
@@ -169,9 +169,7 @@ class Tree:
             raise TreeError(f"git {arguments[0]} did not end within {COMMAND_SECONDS:g} s") from None
         finally:
             if process.returncode is None:
-                kill_tree(process.pid)
-                # What it had written is read away: its end is not seen while a pipe of it is full.
-                await process.communicate()
+                await end_tree(process)
         if process.returncode != 0 and len(out) < max_bytes:
             raise TreeError(f"git {arguments[0]} failed: {said.decode(errors='replace').strip()[-1000:]}")
         return out
