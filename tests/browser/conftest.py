@@ -31,7 +31,8 @@ def platform(prepared: Path) -> Iterator[Platform]:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def browser(prepared: Path) -> Iterator[Browser]:
+    """The browser is driven from an event loop that runs on, so what needs a loop of its own comes before it."""
     chromium = find_chromium()
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(

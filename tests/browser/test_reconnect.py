@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 import pytest
-from playwright.sync_api import BrowserContext, Request, expect
+from playwright.sync_api import BrowserContext, Request, Route, expect
 
 from tests.browser.ticking import events_on_page, ticking
 from tests.e2e.platform import Platform
@@ -17,6 +17,7 @@ BANNER = "The server is out of reach"
 DRAFT = "half a thought"
 #: How often the page asks again before it gives up.
 RETRIES = 3
+LIST = re.compile(r"/api/v1/sandboxes\?")
 
 Outage = Callable[[Platform, BrowserContext], AbstractContextManager[None]]
 
@@ -28,25 +29,31 @@ def without_api(platform: Platform, _: BrowserContext) -> Iterator[None]:
     api = platform.part("api")
     os.kill(platform.process.pid, signal.SIGSTOP)
     os.kill(api, signal.SIGKILL)
-    yield
-    os.kill(platform.process.pid, signal.SIGCONT)
-    platform.get("/auth/me")
+    try:
+        yield
+    finally:
+        os.kill(platform.process.pid, signal.SIGCONT)
+        platform.get("/auth/me")
 
 
 @contextmanager
 def without_platform(platform: Platform, _: BrowserContext) -> Iterator[None]:
     """Everything is killed but the sandboxes."""
     platform.kill()
-    yield
-    platform.start()
+    try:
+        yield
+    finally:
+        platform.start()
 
 
 @contextmanager
 def without_network(_: Platform, context: BrowserContext) -> Iterator[None]:
     """The browser is offline; the agent knows nothing of it."""
     context.set_offline(True)
-    yield
-    context.set_offline(False)
+    try:
+        yield
+    finally:
+        context.set_offline(False)
 
 
 @pytest.mark.parametrize("outage", [without_api, without_platform, without_network])
@@ -90,8 +97,9 @@ def test_what_could_not_be_loaded_comes_by_itself_when_the_server_is_back(
     quiet: BrowserContext, platform: Platform
 ) -> None:
     project_id = platform.project("comes back")
-    for title in ("The first one", "The second one"):
-        platform.ticket(title, project_id=project_id)
+    tasks = [platform.ticket(title, project_id=project_id) for title in ("The first one", "The second one")]
+    for task in tasks:
+        platform.finished(task["id"])
     page = quiet.new_page()
     page.goto(f"/?project={project_id}")
     page.get_by_role("link", name="The first one", exact=True).click()
@@ -142,16 +150,22 @@ def test_what_is_shown_stays_when_it_cannot_be_loaded_again(quiet: BrowserContex
     page.goto("/sandboxes")
     row = page.get_by_role("row").filter(has_text=task["sandbox_id"])
     expect(row).to_be_visible()
+    held: list[Route] = []
     failed: list[str] = []
+    page.route(LIST, lambda route: held.append(route))
+    with page.expect_request(LIST):
+        pass
 
     def is_given_up(request: Request) -> bool:
-        if "/api/v1/sandboxes?" in request.url:
+        if LIST.search(request.url):
             failed.append(request.url)
         return len(failed) > RETRIES
 
     with without_api(platform, quiet):
         with page.expect_event("requestfailed", is_given_up, timeout=60_000):
-            pass
+            page.route(LIST, lambda route: route.continue_())
+            for route in held:
+                route.continue_()
         page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         expect(row).to_be_visible()
         expect(page.get_by_role("alert")).to_have_count(0)
