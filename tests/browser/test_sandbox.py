@@ -17,7 +17,7 @@ steps:
   - tool: Write
     input: {file_path: plan.txt, content: "wait and see\\n"}
   - tool: Bash
-    input: {command: 'python3 -c "import time; time.sleep(6)"'}
+    input: {command: 'python3 -c "import time; time.sleep(12)"'}
   - text: 'I was told: {{message}}'
 on_message:
   - match: 'zebra'
@@ -47,6 +47,9 @@ steps:
   - text: 'This is how it ended.'
 """
 
+#: It goes on while somebody looks.
+SLOW = LONG.replace("repeat: 12", "repeat: 12\n    delay_s: 0.5")
+
 #: Everything that the badge says, from the first word on.
 RECORDER = """
 const said = (window.said = []);
@@ -60,7 +63,7 @@ new MutationObserver(() => {
 @pytest.fixture(scope="module")
 def run(platform: Platform) -> Json:
     """The task of a long run, which goes on while the first tests look at it."""
-    return a_run(platform, "Look at a long run", LONG)
+    return a_run(platform, "Look at a long run", SLOW)
 
 
 @pytest.fixture(scope="module")
