@@ -195,14 +195,14 @@ async def test_nobody_waits_for_ever(worker: Worker, wait: str) -> None:
     assert (await worker.client.get(worker.path("/messages"), params={"wait": wait})).status_code == 422
 
 
-async def test_only_an_administrator_speaks_for_the_system(
-    ada: httpx.AsyncClient, admin: httpx.AsyncClient, worker: Worker
+@pytest.mark.parametrize("message_type", MessageType)
+async def test_an_administrator_sends_messages_of_every_type(
+    admin: httpx.AsyncClient, worker: Worker, message_type: str
 ) -> None:
-    body = {"content": "x", "message_type": "system"}
-    assert (await ada.post(worker.path("/messages"), json=body)).status_code == 403
+    body = {"content": "x", "message_type": message_type}
     assert (await admin.post(worker.path("/messages"), json=body)).status_code == 201
     (item,) = await poll(worker)
-    assert (item["message_type"], item["sender"]) == ("system", "user:root@example.org")
+    assert (item["message_type"], item["sender"]) == (message_type, "user:root@example.org")
 
 
 async def test_the_platform_speaks_with_a_sender_of_its_own(app: FastAPI, worker: Worker) -> None:

@@ -13,12 +13,12 @@ MAX_HOOK_CHARACTERS = 9_000
 
 
 class MessageType(StrEnum):
-    """What kind of message it is."""
+    """What kind of message it is. An administrator may send any of them."""
 
     USER_MESSAGE = "user_message"  #: a person says something
     INTERRUPT = "interrupt"  #: a person stops the current turn
     GUARDIAN_NUDGE = "guardian_nudge"  #: the platform's guardian steers
-    SYSTEM = "system"  #: the platform, or an administrator for it
+    SYSTEM = "system"  #: the platform says something
     COLLABORATION = "collaboration"  #: another agent of the same project
 
 

@@ -33,7 +33,7 @@ class MessageIn(BaseModel):
     content: Annotated[Prose, AfterValidator(_bounded)] = Field(description="At most 64 KiB of text.")
     message_type: MessageType = Field(
         MessageType.USER_MESSAGE,
-        description="People send `user_message` and `interrupt`, administrators `system` as well.",
+        description="People send `user_message` and `interrupt`, administrators every type.",
     )
     deliver: Deliver | None = Field(
         None,

@@ -62,13 +62,13 @@ class Speaker:
 
 
 def check_sender(user: User, message_type: MessageType) -> None:
-    """`Forbidden` for a type that this person may not send: who speaks is never left to the request."""
-    if message_type in (MessageType.USER_MESSAGE, MessageType.INTERRUPT):
+    """`Forbidden` for a type that this person may not send. An administrator may speak for the platform; whose words
+    they are is recorded whatever the type."""
+    if message_type in (MessageType.USER_MESSAGE, MessageType.INTERRUPT) or user.role == Role.ADMIN:
         return
-    if message_type == MessageType.SYSTEM and user.role == Role.ADMIN:
-        return
-    who = "an administrator or the platform" if message_type == MessageType.SYSTEM else "the platform only"
-    raise Forbidden(f"{message_type} messages come from {who}; send a user_message or an interrupt")
+    raise Forbidden(
+        f"{message_type} messages come from the platform or an administrator; send a user_message or an interrupt"
+    )
 
 
 async def queue(session: AsyncSession, bus: Bus, sandbox_id: str, draft: Draft, *, by: Speaker, now: datetime) -> UUID:

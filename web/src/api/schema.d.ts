@@ -1231,7 +1231,7 @@ export interface components {
              */
             content: string;
             /**
-             * @description People send `user_message` and `interrupt`, administrators `system` as well.
+             * @description People send `user_message` and `interrupt`, administrators every type.
              * @default user_message
              */
             message_type?: components["schemas"]["MessageType"];
@@ -1316,7 +1316,7 @@ export interface components {
         MessageStatus: "queued" | "delivered" | "seen";
         /**
          * MessageType
-         * @description What kind of message it is.
+         * @description What kind of message it is. An administrator may send any of them.
          * @enum {string}
          */
         MessageType: "user_message" | "interrupt" | "guardian_nudge" | "system" | "collaboration";

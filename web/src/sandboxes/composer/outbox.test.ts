@@ -30,6 +30,11 @@ describe("senders", () => {
     expect(senderOf("user:a@b.c", "user_message")).toMatchObject({ who: "user", name: "a@b.c" });
     expect(senderOf("guardian", "guardian_nudge").who).toBe("guardian");
     expect(senderOf("agent:omoios-1", "collaboration")).toMatchObject({ who: "agent", name: "Agent omoios-1" });
-    expect(senderOf("user:a@b.c", "system").who).toBe("system");
+    expect(senderOf("orchestrator", "system")).toMatchObject({ who: "system", name: "System" });
+  });
+
+  it("are named where they speak for the platform", () => {
+    expect(senderOf("user:a@b.c", "system")).toMatchObject({ who: "system", name: "System, by a@b.c" });
+    expect(senderOf("user:a@b.c", "guardian_nudge")).toMatchObject({ who: "guardian", name: "Guardian, by a@b.c" });
   });
 });

@@ -6,14 +6,21 @@ export interface Sender {
   tone: Tone;
 }
 
-/** Who speaks: `user:<email>`, `agent:<sandbox id>`, or the part of the platform that does. */
+type Kind = Pick<Sender, "who" | "tone"> & { title: string };
+
+const GUARDIAN: Kind = { who: "guardian", title: "Guardian", tone: "warn" };
+const AGENT: Kind = { who: "agent", title: "Another agent", tone: "info" };
+const SYSTEM: Kind = { who: "system", title: "System", tone: "neutral" };
+const KINDS: Readonly<Record<string, Kind>> = { guardian_nudge: GUARDIAN, collaboration: AGENT, system: SYSTEM };
+
+/** Who speaks: `user:<email>`, `agent:<sandbox id>`, or the part of the platform that does. Whoever speaks for the
+ * platform is named too. */
 export function senderOf(sender: string, messageType: string): Sender {
   const [prefix, ...rest] = sender.split(":");
   const name = rest.join(":");
-  if (messageType === "guardian_nudge" || prefix === "guardian") return { who: "guardian", name: "Guardian", tone: "warn" };
-  if (prefix === "agent" || messageType === "collaboration") {
-    return { who: "agent", name: name === "" ? "Another agent" : `Agent ${name}`, tone: "info" };
-  }
-  if (prefix === "user" && messageType !== "system") return { who: "user", name: name === "" ? "A person" : name, tone: "accent" };
-  return { who: "system", name: name !== "" && prefix === "user" ? `System, by ${name}` : "System", tone: "neutral" };
+  const kind = KINDS[messageType];
+  if (prefix === "user" && kind === undefined) return { who: "user", name: name === "" ? "A person" : name, tone: "accent" };
+  const { who, title, tone } = kind ?? (prefix === "guardian" ? GUARDIAN : prefix === "agent" ? AGENT : SYSTEM);
+  if (prefix === "user" && name !== "") return { who, name: `${title}, by ${name}`, tone };
+  return { who, name: who === "agent" && name !== "" ? `Agent ${name}` : title, tone };
 }
