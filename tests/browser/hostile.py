@@ -93,6 +93,8 @@ def _steps() -> list[dict[str, Any]]:
         },
         {"event_type": "agent.interrupted", "event_data": {"reason": LINE}},
         {"event_type": "agent.thinking", "event_data": {"text": f"{MARKDOWN} {TERMINAL}"}},
+        # A name that every object of a page's script has.
+        {"event_type": "constructor", "event_data": {"constructor": LINE, "__proto__": LINE}},
         {"event_type": "agent.tool_use", "event_data": {"tool": LINE, "tool_use_id": LINE, "input": {LINE: LINE}}},
     ]
     return [

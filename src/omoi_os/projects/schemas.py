@@ -48,7 +48,9 @@ class ProjectSettings(BaseModel):
 
     max_concurrent_tasks: Concurrency = Field(5, description="Tasks that run at the same time.")
     budget_usd: Usd | None = Field(None, description="What one task may spend, unless its ticket says so.")
-    egress_allow: list[Host] = Field([], max_length=100, description="Hosts that sandboxes may reach.")
+    egress_allow: list[Host] = Field(
+        [], max_length=100, description="Hosts for sandboxes to reach; they have no network, and this opens none."
+    )
     acceptance: list[Command] = Field([], max_length=50, description="Shell commands that must pass for each ticket.")
     retention_days: int | None = Field(
         None, ge=1, le=36_500, strict=True, description="How long ended sandboxes' events are kept; the installation's."

@@ -1531,7 +1531,7 @@ export interface components {
             budget_usd?: number | null;
             /**
              * Egress Allow
-             * @description Hosts that sandboxes may reach.
+             * @description Hosts for sandboxes to reach; they have no network, and this opens none.
              * @default []
              */
             egress_allow?: string[];

@@ -1,5 +1,6 @@
 import type { SandboxEvent } from "@/api/client";
 import { targetOf } from "../payload";
+import { stopReason } from "../stop-reason";
 
 /** One thing that an agent did. */
 export interface Step {
@@ -55,7 +56,7 @@ export class Run {
       case "agent.failed":
         return void this.#did(event, "Error", event.event_data.error, true);
       case "agent.completed":
-        return void this.#did(event, "Completed", event.event_data.stop_reason);
+        return void this.#did(event, "Completed", stopReason(event.event_data.stop_reason ?? ""));
     }
   }
 

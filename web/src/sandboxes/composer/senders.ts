@@ -11,14 +11,18 @@ type Kind = Pick<Sender, "who" | "tone"> & { title: string };
 const GUARDIAN: Kind = { who: "guardian", title: "Guardian", tone: "warn" };
 const AGENT: Kind = { who: "agent", title: "Another agent", tone: "info" };
 const SYSTEM: Kind = { who: "system", title: "System", tone: "neutral" };
-const KINDS: Readonly<Record<string, Kind>> = { guardian_nudge: GUARDIAN, collaboration: AGENT, system: SYSTEM };
+const KINDS = new Map([
+  ["guardian_nudge", GUARDIAN],
+  ["collaboration", AGENT],
+  ["system", SYSTEM],
+]);
 
 /** Who speaks: `user:<email>`, `agent:<sandbox id>`, or the part of the platform that does. Whoever speaks for the
  * platform is named too. */
 export function senderOf(sender: string, messageType: string): Sender {
   const [prefix, ...rest] = sender.split(":");
   const name = rest.join(":");
-  const kind = KINDS[messageType];
+  const kind = KINDS.get(messageType);
   if (prefix === "user" && kind === undefined) return { who: "user", name: name === "" ? "A person" : name, tone: "accent" };
   const { who, title, tone } = kind ?? (prefix === "guardian" ? GUARDIAN : prefix === "agent" ? AGENT : SYSTEM);
   if (prefix === "user" && name !== "") return { who, name: `${title}, by ${name}`, tone };

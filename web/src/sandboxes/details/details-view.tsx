@@ -12,6 +12,7 @@ import { absolute, duration } from "@/ui/time";
 import { useCollected } from "../feed/collected";
 import { taskQuery } from "../queries";
 import { StateLabel } from "../state-label";
+import { stopReason } from "../stop-reason";
 import type { ViewProps } from "../view";
 import { Attempts } from "./attempts";
 import { FactFinder, ranked } from "./facts";
@@ -134,7 +135,7 @@ function Assignment({ sandbox, finder }: { sandbox: Sandbox; finder: FactFinder[
           ["Tools", finder.tools.length === 0 ? null : writeOut(finder.tools.join(", "))],
           ["Session", finder.sessionId === null ? null : <Code key="session">{writeOut(finder.sessionId)}</Code>],
           ["Goes on from", finder.resumedSessionId === null ? null : <Code key="from">{writeOut(finder.resumedSessionId)}</Code>],
-          ["Stopped by", finder.stopReason === null ? null : writeOut(finder.stopReason)],
+          ["Stopped by", finder.stopReason === null ? null : writeOut(stopReason(finder.stopReason))],
         ]}
       />
     </Facts>

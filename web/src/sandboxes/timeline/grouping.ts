@@ -39,7 +39,7 @@ let ids = 0;
 export class Timeline {
   rows: Row[] = [];
   /** How many events of each type are there, and how many of all tell of a failure. */
-  counts: Record<string, number> = {};
+  counts = new Map<string, number>();
   failures = 0;
   #calls = new Map<string, Row>();
   #changedFrom = 0;
@@ -62,7 +62,7 @@ export class Timeline {
   /** A feed that begins later than before has nothing to do with the rows that are there. */
   #clear(): void {
     this.rows = [];
-    this.counts = {};
+    this.counts = new Map();
     this.failures = 0;
     this.#calls.clear();
     this.#changedFrom = this.#first = this.#last = 0;
@@ -87,7 +87,7 @@ export class Timeline {
       older.rows.pop();
     }
     this.rows = older.rows.concat(this.rows);
-    for (const [type, amount] of Object.entries(older.counts)) this.counts[type] = (this.counts[type] ?? 0) + amount;
+    for (const [type, amount] of older.counts) this.counts.set(type, (this.counts.get(type) ?? 0) + amount);
     this.failures += older.failures;
     this.#first = older.#first;
     this.#changedFrom = 0;
@@ -110,7 +110,7 @@ export class Timeline {
   }
 
   #add(event: SandboxEvent): void {
-    this.counts[event.event_type] = (this.counts[event.event_type] ?? 0) + 1;
+    this.counts.set(event.event_type, (this.counts.get(event.event_type) ?? 0) + 1);
     if (isFailure(event)) this.failures += 1;
     const callId = CALL_PARTS.has(event.event_type) ? str(event, "tool_use_id") : null;
     const last = this.rows.at(-1);

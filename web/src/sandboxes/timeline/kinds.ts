@@ -30,32 +30,35 @@ export const KIND_LABELS: Record<Kind, string> = {
   other: "Other",
 };
 
-const BY_TYPE: Record<string, Kind> = {
-  "agent.message": "text",
-  "agent.thinking": "thinking",
-  "agent.tool_use": "tool",
-  "agent.tool_completed": "tool",
-  "agent.user_tool_result": "tool",
-  "agent.subagent_invoked": "tool",
-  "agent.subagent_completed": "tool",
-  "agent.skill_invoked": "tool",
-  "agent.file_edited": "edit",
-  "agent.message_injected": "steer",
-  "agent.interrupted": "steer",
-  "agent.error": "error",
-  "agent.stream_error": "error",
-  "agent.heartbeat": "heartbeat",
-  "agent.started": "milestone",
-  "agent.waiting": "milestone",
-  "agent.completed": "milestone",
-  "agent.failed": "milestone",
-  "agent.shutdown": "milestone",
-};
+// A map: an agent may name an event as what every object has.
+const BY_TYPE = new Map<string, Kind>(
+  Object.entries({
+    "agent.message": "text",
+    "agent.thinking": "thinking",
+    "agent.tool_use": "tool",
+    "agent.tool_completed": "tool",
+    "agent.user_tool_result": "tool",
+    "agent.subagent_invoked": "tool",
+    "agent.subagent_completed": "tool",
+    "agent.skill_invoked": "tool",
+    "agent.file_edited": "edit",
+    "agent.message_injected": "steer",
+    "agent.interrupted": "steer",
+    "agent.error": "error",
+    "agent.stream_error": "error",
+    "agent.heartbeat": "heartbeat",
+    "agent.started": "milestone",
+    "agent.waiting": "milestone",
+    "agent.completed": "milestone",
+    "agent.failed": "milestone",
+    "agent.shutdown": "milestone",
+  } as const),
+);
 
 const MILESTONES = /^(sandbox|task|iteration|spec)\./;
 
 export function kindOf(type: string): Kind {
-  return BY_TYPE[type] ?? (MILESTONES.test(type) ? "milestone" : "other");
+  return BY_TYPE.get(type) ?? (MILESTONES.test(type) ? "milestone" : "other");
 }
 
 const FAILURES = new Set([
@@ -102,9 +105,9 @@ const COUNTED: Partial<Record<Kind, readonly string[]>> = {
 };
 
 /** How many there are of each kind, by the numbers that the sandbox's row keeps of each type. */
-export function countKinds(counts: Record<string, number>): Record<Kind, number> {
+export function countKinds(counts: Iterable<[type: string, amount: number]>): Record<Kind, number> {
   const sums = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>;
-  for (const [type, amount] of Object.entries(counts)) {
+  for (const [type, amount] of counts) {
     const kind = kindOf(type);
     if (COUNTED[kind]?.includes(type) ?? true) sums[kind] += amount;
     if (kind !== "error" && FAILURES.has(type)) sums.error += amount;

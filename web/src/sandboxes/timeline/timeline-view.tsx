@@ -50,7 +50,7 @@ export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
   useArrival({ box, feed, timeline, shown, scrolling, parts, ev: search.ev, onHidden: () => change({ kinds: undefined, q: undefined }) });
 
   const goToError = useMoves({ box, shown, scrolling, count, current: currentIndex, onCurrent: setCurrent });
-  const counts = countKinds(feed.isWhole ? timeline.counts : sandbox.event_counts);
+  const counts = countKinds(feed.isWhole ? timeline.counts : Object.entries(sandbox.event_counts));
   counts.error = Math.max(timeline.failures, feed.isWhole ? 0 : counts.error);
   const isFiltered = mask !== ALL_KINDS || query !== "";
   return (

@@ -9,24 +9,27 @@ import { EditCard, PlainCard, TurnLine } from "./small-cards";
 import { InjectedCard, InterruptedCard } from "./steer-card";
 import { TextCard, ThinkingCard } from "./text-card";
 
-const BY_TYPE: Record<string, ComponentType<{ row: Row }>> = {
-  "agent.message": TextCard,
-  "agent.thinking": ThinkingCard,
-  "agent.assistant_message": TurnLine,
-  "agent.error": ErrorCard,
-  "agent.stream_error": ErrorCard,
-  "agent.failed": ErrorCard,
-  "agent.rate_limited": RateLimitCard,
-  "agent.message_injected": InjectedCard,
-  "agent.interrupted": InterruptedCard,
-  "agent.file_edited": EditCard,
-};
+// A map: an agent may name an event as what every object has.
+const BY_TYPE = new Map<string, ComponentType<{ row: Row }>>(
+  Object.entries({
+    "agent.message": TextCard,
+    "agent.thinking": ThinkingCard,
+    "agent.assistant_message": TurnLine,
+    "agent.error": ErrorCard,
+    "agent.stream_error": ErrorCard,
+    "agent.failed": ErrorCard,
+    "agent.rate_limited": RateLimitCard,
+    "agent.message_injected": InjectedCard,
+    "agent.interrupted": InterruptedCard,
+    "agent.file_edited": EditCard,
+  }),
+);
 
 function cardOf(row: Row): ComponentType<{ row: Row }> {
   if (row.kind === "call") return CallCard;
   if (row.kind === "heartbeats") return HeartbeatsCard;
   const type = row.events[0]?.event_type ?? "";
-  return BY_TYPE[type] ?? (kindOf(type) === "milestone" ? MilestoneCard : PlainCard);
+  return BY_TYPE.get(type) ?? (kindOf(type) === "milestone" ? MilestoneCard : PlainCard);
 }
 
 /** Rows are changed in place; their revision tells when to draw them again. */
