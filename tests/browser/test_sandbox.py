@@ -94,7 +94,7 @@ def test_a_ticket_is_filed_watched_steered_and_verified(page: Page, platform: Pl
     page.get_by_role("link", name=title, exact=True).click()
     page.get_by_role("link", name="Watch the agent").click()
 
-    expect(row(page, "plan.txt")).to_be_visible()
+    expect(row(page, "plan.txt")).to_be_visible(timeout=90_000)
     expect(badge(page)).to_have_text("Running Bash")
     page.get_by_label("Message to the agent").fill("Remember the zebra")
     page.keyboard.press("Control+Enter")

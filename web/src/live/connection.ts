@@ -73,7 +73,7 @@ export class Connection {
     this.#connect();
   };
 
-  #drop = (): void => this.#socket?.close();
+  #drop = (): void => this.#abandon();
 
   #connect(): void {
     clearTimeout(this.#retry);
