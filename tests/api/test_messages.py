@@ -96,6 +96,12 @@ async def test_what_makes_no_sense_is_refused(ada: httpx.AsyncClient, worker: Wo
     assert await history(ada, worker) == []
 
 
+async def test_all_that_waits_is_handed_out_at_once(ada: httpx.AsyncClient, worker: Worker) -> None:
+    sent = [(await send(ada, worker, str(number)))["message_id"] for number in range(30)]
+
+    assert [item["message_id"] for item in await poll(worker)] == sent
+
+
 async def test_the_largest_message_fits_and_a_full_answer_is_one_that_the_worker_reads(
     ada: httpx.AsyncClient, worker: Worker
 ) -> None:

@@ -328,8 +328,17 @@ async def test_the_newest_transcript_is_kept_and_downloaded(ada: httpx.AsyncClie
 
     assert [json.loads(line) for line in shown.text.splitlines()] == [{"n": 1}, {"n": 2}]
     assert worker.id in shown.headers["content-disposition"]
-    for query in ("", "?session_id=", "?session_id=../x", "?session_id=%00"):
+    for query in ("?session_id=", "?session_id=../x", "?session_id=%00"):
         assert (await worker.client.put(worker.path(f"/transcript{query}"), content=b"x")).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [('{"sessionId": "s-1"}', "s-1"), ('{"sessionId": "../x"}', None), ("[" * 10_000, None), ("nonsense", None)],
+)
+async def test_a_transcript_names_its_session_itself(worker: Worker, line: str, named: str | None) -> None:
+    stored = await worker.client.put(worker.path("/transcript"), content=f"{line}\n")
+    assert (stored.status_code, stored.json()["session_id"]) == (200, named or worker.id)
 
 
 async def test_a_transcript_grows_by_what_each_turn_adds(ada: httpx.AsyncClient, worker: Worker) -> None:

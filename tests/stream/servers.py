@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -57,7 +57,7 @@ class Server:
         token: str = ADMIN,
         *,
         headers: dict[str, str] | None = None,
-        query: dict[str, str] | None = None,
+        query: Mapping[str, str | list[str]] | None = None,
         **more: str,
     ) -> connect:
         """A WebSocket; it is live once it is open."""

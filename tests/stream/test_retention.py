@@ -64,6 +64,22 @@ async def test_who_comes_from_before_is_told_to_look_at_everything_and_then_hear
     assert heard == again
 
 
+async def test_from_the_beginning_means_all_that_is_kept(server: Server, sessions: Sessions) -> None:
+    place = await a_place(sessions)
+    async with server.client() as client:
+        async with server.listen(since="0") as socket:
+            whole = await hear(socket, 1)
+        async with sessions.begin() as session:
+            await session.execute(text("UPDATE outbox SET created_at = now() - interval '4 days'"))
+        await prune(sessions, before=datetime.now(UTC) - timedelta(days=3))
+        await place.post(client, 1)
+        async with server.listen(since="0", types="sandbox.event") as socket:
+            heard = await hear(socket, 1)
+
+    assert whole[0]["type"] != "resync"
+    assert numbers(heard, place.sandbox_id) == [2]
+
+
 async def test_a_position_of_another_database_is_told_too(server: Server, sessions: Sessions) -> None:
     place = await a_place(sessions)
     async with server.listen(since="999999999999-1-0", types="sandbox.event") as socket, server.client() as client:

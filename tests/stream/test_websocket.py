@@ -27,6 +27,18 @@ async def test_what_is_posted_is_heard_as_the_list_shows_it(server: Server, sess
     assert heard[0]["project_id"] == place.project_id
 
 
+@pytest.mark.parametrize("types", ["sandbox.event,task.status", ["sandbox.event", "task.status"]])
+async def test_types_are_given_in_one_list_or_one_by_one(
+    server: Server, sessions: Sessions, types: str | list[str]
+) -> None:
+    place = await a_place(sessions)
+    async with server.listen(query={"types": types}) as socket, server.client() as client:
+        await place.post(client, 1)
+        heard = await hear(socket, 2)
+
+    assert {item["type"] for item in heard} == {"sandbox.event", "task.status"}
+
+
 async def test_states_are_told_with_the_events_that_cause_them(server: Server, sessions: Sessions) -> None:
     place = await a_place(sessions)
     async with server.listen() as socket, server.client() as client:

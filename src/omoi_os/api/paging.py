@@ -16,7 +16,7 @@ from omoi_os.errors import Invalid
 
 T = TypeVar("T")
 
-MAX_LIMIT = 200
+MAX_LIMIT = 500
 MAX_CURSOR = 300
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many items at most.")]

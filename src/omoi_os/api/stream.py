@@ -63,7 +63,7 @@ async def stream_changes(websocket: WebSocket) -> None:
 async def _begin(websocket: WebSocket, stack: AsyncExitStack) -> tuple[Conversation, Wanted | None]:
     """Everything that may be refused, before the connection is accepted."""
     check_origin(websocket.headers)
-    first = parse_query(websocket.query_params)
+    first = parse_query(websocket.query_params.multi_items())
     # A browser always names its page here, so that one that does not is refused with a cookie.
     token = sent_token(websocket, method="CONNECT")
     hub: Hub = websocket.app.state.hub

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from omoi_os.ids import token_hash
 from omoi_os.sandboxes import mailbox, message_repository, messages
 from omoi_os.sandboxes.deps import CallingSandbox, VisibleSandbox, calling_sandbox
 from omoi_os.sandboxes.message_schemas import (
+    MAX_CONTENT_BYTES,
     AckIn,
     AckOut,
     MessageIn,
@@ -30,8 +32,8 @@ from omoi_os.sandboxes.message_schemas import (
 from omoi_os.sandboxes.messages import Speaker
 from omoi_os.sandboxes.waiters import Waiters
 
-#: So many of the largest messages, escaped in the worst way, are an answer that the worker still reads.
-MAX_HANDED_OUT = 20
+#: So much text, escaped in the worst way, is an answer that the worker still reads.
+MAX_HANDED_OUT_BYTES = 20 * MAX_CONTENT_BYTES
 MAX_WAIT_SECONDS = 60
 
 router = make_router("/sandboxes/{sandbox_id}/messages", refusals=(401, 403, 404, 409, 413, 415, 422, 503))
@@ -79,16 +81,24 @@ async def poll_messages(
     async def look() -> Sequence[dict[str, str]]:
         """Each time in a session of its own, so that none is held while waiting, and as whom the token is then."""
         async with sessions() as session:
-            rows = await mailbox.waiting(session, sandbox_id, token_hash(token), after=after, limit=MAX_HANDED_OUT)
+            rows = await mailbox.waiting(
+                session, sandbox_id, token_hash(token), after=after, limit=messages.MAX_WAITING
+            )
             if not rows:
                 # Only now does it matter whether there is nothing or the caller may not know.
                 await calling_sandbox(sandbox_id, token, session, datetime.now(UTC), request, trail)
-            return rows
+            return _fitting(rows)
 
     found = await look()
     if not found and wait:
         found = await waiters.until_found(sandbox_id, look, seconds=wait)
     return Response(msgspec.json.encode({"items": found}), media_type="application/json")
+
+
+def _fitting(rows: Sequence[dict[str, str]]) -> Sequence[dict[str, str]]:
+    """The first of these, as many as fit into an answer; at least one."""
+    sizes = accumulate(len(row["content"].encode()) for row in rows)
+    return rows[: max(1, sum(size <= MAX_HANDED_OUT_BYTES for size in sizes))]
 
 
 @router.post("/ack", summary="Acknowledge messages", tags=["workers"])

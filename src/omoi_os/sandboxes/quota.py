@@ -10,7 +10,7 @@ from omoi_os.errors import TooMany
 #: Units per second: an event, or four KiB of a larger body. A spool is drained at half of it and more.
 RATE = 2_000.0
 #: What may come after a while of silence, faster than that.
-BURST = 20_000.0
+BURST = 5_000.0
 #: Units per second at which a burst is stored, but for so many at its beginning: the answers to the rest take longer.
 PACE = 3_000.0
 AT_ONCE = 500.0

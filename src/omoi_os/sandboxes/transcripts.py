@@ -1,5 +1,7 @@
 """The agent's conversation, part by part and compressed in the database, so that another sandbox can resume it."""
 
+import json
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from omoi_os.sandboxes import repository
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Sandbox, Transcript, TranscriptPart
 
+SESSION_ID = r"^[A-Za-z0-9_-]{1,100}$"
 #: What one conversation may add up to.
 MAX_TOTAL_BYTES = 256 * 1024 * 1024
 
@@ -32,6 +35,16 @@ def pack(raw: bytes, masker: Masker, *, start: int) -> Part:
     lines = raw.decode(errors="surrogateescape").split("\n")
     text = "\n".join(masker.mask_text(line) for line in lines).encode(errors="surrogateescape")
     return Part(start, len(raw), len(text), zlib.compress(text))
+
+
+def session_of(raw: bytes) -> str | None:
+    """The session that the first line of a conversation names."""
+    try:
+        line = json.loads(raw.partition(b"\n")[0])
+    except (ValueError, RecursionError):
+        return None
+    named = line.get("sessionId") if isinstance(line, dict) else None
+    return named if isinstance(named, str) and re.fullmatch(SESSION_ID, named) else None
 
 
 def unpack(parts: Sequence[bytes]) -> bytes:

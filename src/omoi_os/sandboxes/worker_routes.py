@@ -38,20 +38,22 @@ async def put_blob(
 @router.put("/transcript", summary="Save the agent's conversation", openapi_extra=_LINES)
 async def put_transcript(
     sandbox: CallingSandbox,
-    session_id: Annotated[str, Query(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_-]+$")],
     request: Request,
     session: DbSession,
     masker: AppMasker,
     now: Now,
+    session_id: Annotated[str | None, Query(pattern=transcripts.SESSION_ID, description="Else the lines' own.")] = None,
     offset: Annotated[int, Query(ge=0, lt=2**63, description="Where these lines begin in the worker's file.")] = 0,
 ) -> TranscriptStored:
     """Save the conversation: whole lines, from the beginning or what came since the last time.
 
     What begins at 0 replaces what was there. Where a part is missing, 409 says so, and everything is sent again.
     """
-    part = await asyncio.to_thread(transcripts.pack, await _body(request, session), masker, start=offset)
-    kept = await transcripts.store(session, sandbox, part, session_id=session_id, now=now)
-    return TranscriptStored(session_id=session_id, size_bytes=kept)
+    content = await _body(request, session)
+    named = session_id or transcripts.session_of(content) or sandbox.id
+    part = await asyncio.to_thread(transcripts.pack, content, masker, start=offset)
+    kept = await transcripts.store(session, sandbox, part, session_id=named, now=now)
+    return TranscriptStored(session_id=named, size_bytes=kept)
 
 
 @router.get(

@@ -7,7 +7,7 @@ from omoi_os.errors import NotReady
 from omoi_os.stream import reader
 from omoi_os.stream.hub import Hub
 from omoi_os.stream.listener import MAX_BUFFERED, TOO_SLOW, Subscription
-from omoi_os.stream.position import Position
+from omoi_os.stream.position import BEGINNING, Position
 from omoi_os.stream.reader import Item
 
 #: A client that takes nothing for so long while it catches up is gone or too slow.
@@ -21,6 +21,9 @@ async def catch_up(hub: Hub, subscription: Subscription) -> None:
     """
     listener = subscription.listener
     async with listener.catching_up:
+        if subscription.since == BEGINNING:
+            async with hub.reading() as connection:
+                subscription.since = await reader.oldest(connection)
         after = subscription.since
         if after > hub.position:
             # Another process was ahead of this one, or it is no position of this database.

@@ -22,9 +22,15 @@ class Position(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Position":
-        """The position that a stream has handed out as an `id`; `Invalid` for anything else."""
+        """The position that a stream has handed out as an `id`, or `0`, before all; `Invalid` for anything else."""
+        if text == "0":
+            return BEGINNING
         found = _WRITTEN.fullmatch(text)
         position = cls(*map(int, found.groups())) if found else None
         if position is None or max(position) > LAST:
-            raise Invalid("since: not an id that this stream has handed out; leave it out to begin now")
+            raise Invalid("since: not an id that this stream has handed out; leave it out to begin now, 0 tells all")
         return position
+
+
+#: Before everything that is kept.
+BEGINNING = Position(0, 0, 0)

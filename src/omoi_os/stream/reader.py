@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 from omoi_os.stream.filters import Filter
 from omoi_os.stream.lines import event_line, item_line, moment, one_line, text_frame
-from omoi_os.stream.position import LAST, Position
+from omoi_os.stream.position import BEGINNING, LAST, Position
 
 #: What one read takes at most: rows and events, and bytes of their data, of which the first may alone be more.
 MAX_ROWS = 500
@@ -102,10 +102,15 @@ async def now(connection: AsyncConnection) -> Position:
     return Position((await connection.execute(_HORIZON)).scalar_one(), 0, 0)
 
 
+async def oldest(connection: AsyncConnection) -> Position:
+    """The position from which on everything was kept."""
+    floor = (await connection.execute(_FLOOR)).one_or_none()
+    return Position(floor.xid, floor.id, 0) if floor else BEGINNING
+
+
 async def is_whole_after(connection: AsyncConnection, position: Position) -> bool:
     """Whether everything behind a position was kept, and the position is one of this database. Asked after reading."""
-    floor = (await connection.execute(_FLOOR)).one_or_none()
-    return position.xid <= (await now(connection)).xid and (floor is None or position >= (floor.xid, floor.id, 0))
+    return await oldest(connection) <= position and position.xid <= (await now(connection)).xid
 
 
 async def read(

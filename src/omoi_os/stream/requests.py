@@ -1,6 +1,6 @@
 """What clients ask of the stream: in the address of a connection, and in lines that they send on it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 from uuid import UUID
@@ -86,17 +86,19 @@ def _validated(value: object) -> Operation:
         raise Invalid(f"{place}: {first['msg']}" if place else "op: must be subscribe, unsubscribe or ping") from None
 
 
-def parse_query(query: Mapping[str, str]) -> Wanted | None:
+def parse_query(query: Iterable[tuple[str, str]]) -> Wanted | None:
     """The subscription that an address describes, None if it wants nothing yet; `BadToken` for a token in it."""
-    for name, value in query.items():
+    given: dict[str, list[str]] = {}
+    for name, value in query:
+        given.setdefault(name, []).append(value)
         if name not in _KNOWN:
             if "token" in name.lower() or "key" in name.lower() or value.startswith(_TOKENS):
                 raise BadToken("a token in an address ends up in logs; send it in the header: Authorization: Bearer …")
             raise Invalid(f"{name[:60]}: not known here; known are {', '.join(sorted(_KNOWN))}")
-    names = [name.strip() for name in query.get("types", "").split(",") if name.strip()]
+    names = [name.strip() for listed in given.get("types", []) for name in listed.split(",") if name.strip()]
     if names == [NOTHING]:
         return None
     asked = {"op": "subscribe", "id": DEFAULT, "types": names}
-    asked |= {name: query[name] for name in ("sandbox_id", "project_id", "since") if query.get(name)}
+    asked |= {name: values[-1] for name, values in given.items() if name != "types" and values[-1]}
     operation = _validated(asked)
     return operation.wanted() if isinstance(operation, Subscribe) else None

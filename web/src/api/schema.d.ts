@@ -6431,8 +6431,9 @@ export interface operations {
     };
     put_transcript: {
         parameters: {
-            query: {
-                session_id: string;
+            query?: {
+                /** @description Else the lines' own. */
+                session_id?: string | null;
                 /** @description Where these lines begin in the worker's file. */
                 offset?: number;
             };
