@@ -29,6 +29,7 @@ def test_what_happens_appears_by_itself_and_leads_there(page: Page, platform: Pl
 
     platform.ticket("Another run seen by everyone", project_id=first["project_id"])
     expect(feed.get_by_text("Task is running")).to_be_visible()
+    expect(feed.get_by_role("article").filter(has_text="Ticket is building")).to_contain_text("Another run seen")
     expect(feed.get_by_text("Task is completed")).to_be_visible()
     assert violations(page, "light") == []
 

@@ -49,6 +49,11 @@ def test_the_first_run_leads_to_a_finished_demo(
     expect(page.get_by_text("feature/calculate-binomial-coefficient")).to_be_visible()
     expect(page.get_by_text("passed", exact=True)).to_be_visible()
 
+    page.goto("/")
+    expect(page.get_by_text("The demo task is finished")).to_be_visible()
+    expect(card(column(page, "Done"), "Calculate binomial coefficient")).to_be_visible()
+    assert page.url == f"{platform.url}/"
+
 
 def test_a_ticket_is_written_once_and_moves_to_done_by_itself(page: Page, platform: Platform) -> None:
     platform.ticket("Nobody knows how")
@@ -118,7 +123,7 @@ def test_a_new_ticket_is_for_the_project_that_is_shown(page: Page, platform: Pla
     window = page.get_by_role("dialog", name="New ticket")
     expect(window.get_by_label("Project", exact=True)).to_have_value(project_id)
     page.keyboard.type("Another one")
-    page.keyboard.press("Enter")
+    page.keyboard.press("Control+Enter")
     expect(window).to_be_hidden()
     expect(card(page, "Another one")).to_be_visible()
 

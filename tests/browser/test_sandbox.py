@@ -155,6 +155,7 @@ def test_a_sandbox_is_stopped_when_that_is_confirmed_and_a_wrong_clock_does_not_
     badge(page).hover()
     expect(page.get_by_role("tooltip")).to_contain_text("stopped before the agent said that it was done")
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    expect(page.get_by_role("main")).to_be_focused()
 
 
 def test_the_end_is_followed_from_the_end_and_left_by_whoever_scrolls(

@@ -214,11 +214,12 @@ async def _tell(session: AsyncSession, bus: Bus, task: Task, ticket: Ticket, sta
     """People see what is new, and whoever waits for tasks is woken."""
     if status != ticket.status:
         ticket.status = status
-        about = {"ticket_id": str(ticket.id), "status": status}
+        about = {"ticket_id": str(ticket.id), "title": ticket.title, "status": status}
         publish(session, Change.TICKET_STATUS, about, project_id=task.project_id)
     told = {
         "task_id": str(task.id),
         "ticket_id": str(task.ticket_id),
+        "title": task.title,
         "status": task.status,
         "attempt": task.attempt,
         "error": task.error,

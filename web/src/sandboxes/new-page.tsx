@@ -8,6 +8,7 @@ import { wantedProject } from "@/projects/wanted";
 import { useTitle } from "@/shell/title";
 import { Button } from "@/ui/button";
 import { Field, Input, TextArea } from "@/ui/field";
+import { sendOnEnter } from "@/ui/send-on-enter";
 import { Loading, Trouble } from "@/ui/state";
 import { sentence } from "@/ui/sentence";
 import { Waiting } from "./list/waiting";
@@ -104,9 +105,7 @@ function Fields({ draft, onChange }: { draft: Draft; onChange: (changes: Partial
             placeholder="Explain how tests are run here."
             value={draft.prompt}
             onChange={({ target }) => onChange({ prompt: target.value })}
-            onKeyDown={(event) => {
-              if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
-            }}
+            onKeyDown={sendOnEnter}
           />
         )}
       </Field>

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { OctagonX } from "lucide-react";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { answer, api, reason, type Sandbox } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
@@ -20,8 +20,8 @@ export function StopDialog({ sandbox, onClose }: { sandbox: Sandbox; onClose: ()
   return (
     <Dialog open onOpenChange={onClose} title="Stop this sandbox?" description={sandbox.id}>
       <p className="text-soft">
-        The agent is stopped. Its conversation and its uncommitted work are saved, and its task fails until someone tries it again. Messages
-        that it has not read are not delivered.
+        The agent is stopped. Its conversation and its uncommitted work are saved. A task that is not done yet fails until someone tries it
+        again. Messages that it has not read are not delivered.
       </p>
       {stop.isError ? (
         <p role="alert" className="mt-3 text-bad">
@@ -41,7 +41,12 @@ export function StopDialog({ sandbox, onClose }: { sandbox: Sandbox; onClose: ()
 /** Stop a sandbox, once asked again. */
 export function StopButton({ sandbox }: { sandbox: Sandbox }) {
   const [asks, setAsks] = useState(false);
-  if (sandbox.status !== "creating" && sandbox.status !== "running") return null;
+  const isAlive = sandbox.status === "creating" || sandbox.status === "running";
+  useEffect(() => {
+    // The button goes when the sandbox has ended, and would take the focus with it.
+    if (!isAlive && document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
+  }, [isAlive]);
+  if (!isAlive) return null;
   return (
     <>
       <Button variant="danger" size="small" onClick={() => setAsks(true)}>

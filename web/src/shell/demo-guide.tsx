@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useLocation, useNavigate } from "@tanstack/react-router";
 import { X } from "lucide-react";
-import { useEffect, useRef, type ReactNode } from "react";
+import { useEffect, type ReactNode } from "react";
 import { Refusal } from "@/api/client";
-import { follow, useDemo } from "@/tickets/demo";
+import { follow, takeLead, useDemo } from "@/tickets/demo";
 import { ticketQuery } from "@/tickets/queries";
 import { Button } from "@/ui/button";
 
@@ -20,15 +20,13 @@ function Guide({ ticketId }: { ticketId: string }) {
   const isGone = error instanceof Refusal && error.status === 404;
   const task = ticket?.tasks?.[0];
   const sandboxId = task?.sandbox_id ?? null;
-  const led = useRef(false);
   useEffect(() => {
     if (isGone) follow(null);
   }, [isGone]);
   useEffect(() => {
-    if (sandboxId === null || led.current || path !== "/") return;
-    led.current = true;
+    if (sandboxId === null || path !== "/" || !takeLead(ticketId)) return;
     void navigate({ to: "/sandbox/$sandboxId", params: { sandboxId } });
-  }, [sandboxId, path, navigate]);
+  }, [ticketId, sandboxId, path, navigate]);
   if (task === undefined) return null;
   return (
     <div role="status" className="flex items-center justify-center gap-2 border-b bg-accent-soft px-3 py-1 text-xs">

@@ -18,14 +18,24 @@ const TICKET = {
 const KEPT = "demo-ticket";
 const watchers = new Set<() => void>();
 const wish = newKey();
+/** The demo that was begun here and whose sandbox is still to be shown. */
+let begun: string | null = null;
 
 /** Make the demo's ticket; asked for twice, it is made once. */
 export async function startDemo(): Promise<Ticket> {
   const params = { header: { "Idempotency-Key": wish } };
   const body = { ...TICKET, acceptance: [...TICKET.acceptance] };
   const ticket = await answer(api.POST("/api/v1/tickets", { params, body: body as never }));
+  begun = ticket.id;
   follow(ticket.id);
   return ticket;
+}
+
+/** Whether to lead to this demo's sandbox: once, and only who has just begun it. */
+export function takeLead(ticketId: string): boolean {
+  const isBegun = begun === ticketId;
+  if (isBegun) begun = null;
+  return isBegun;
 }
 
 /** Which demo this tab follows; null ends it. */

@@ -5,6 +5,7 @@ import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { Field, TextArea } from "@/ui/field";
 import { notify } from "@/ui/notices";
+import { sendOnEnter } from "@/ui/send-on-enter";
 import { sentence } from "@/ui/sentence";
 import { refresh } from "./placing";
 
@@ -39,7 +40,14 @@ export function RetryDialog({ task, onClose }: { task: Task; onClose: () => void
           error={retry.isError ? sentence(reason(retry.error)) : null}
         >
           {(ids) => (
-            <TextArea {...ids} rows={4} maxLength={20_000} value={message} onChange={({ target }) => setMessage(target.value)} />
+            <TextArea
+              {...ids}
+              rows={4}
+              maxLength={20_000}
+              onKeyDown={sendOnEnter}
+              value={message}
+              onChange={({ target }) => setMessage(target.value)}
+            />
           )}
         </Field>
         <div className="flex justify-end gap-2">

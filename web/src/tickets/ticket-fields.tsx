@@ -1,14 +1,9 @@
-import type { KeyboardEvent } from "react";
 import { PRIORITIES, TICKET_TYPES } from "@/search";
 import { ProjectField } from "@/projects/project-field";
 import { Field, Input, Select, TextArea } from "@/ui/field";
+import { sendOnEnter } from "@/ui/send-on-enter";
 import { PRIORITY, TYPE } from "./labels";
 import type { FormTrouble, TicketForm } from "./ticket-form";
-
-/** In fields of several lines Enter is a new line; with Ctrl or Command it sends. */
-function sendOnEnter(event: KeyboardEvent<HTMLTextAreaElement>) {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
-}
 
 interface FieldsProps {
   form: TicketForm;
@@ -27,6 +22,7 @@ export function TicketFields(props: FieldsProps) {
             {...ids}
             required
             maxLength={300}
+            onKeyDown={sendOnEnter}
             value={form.title}
             onChange={({ target }) => onChange({ title: target.value })}
           />
