@@ -96,6 +96,7 @@ def test_an_agent_that_changes_nothing_is_not_believed(platform: Platform) -> No
 
     assert (done["status"], done["attempt"]) == ("failed", 3)
     assert "no commit was pushed" in done["error"]
+    assert done["result"]["commit_sha"] is None
     assert len(platform.sandboxes(task["id"])) == 3
 
 

@@ -88,7 +88,10 @@ async def _verify(context: Context, task_id: UUID) -> None:
     # What an exploration hands in is its report; the commands judge work that need not have begun.
     commands = () if task.task_type == ExecutionMode.EXPLORATION else acceptance_of(project, ticket)
     checks: list[Check] = []
-    if complaint is None and commit and commands:
+    if complaint is not None:
+        # Where its branch begins is no work of its own.
+        commit = ""
+    elif commit and commands:
         checks = await _run_checks(context, task, ticket, project, commit=commit, commands=commands)
     await _decide(context, task_id, commit=commit, complaint=complaint, checks=checks)
 
