@@ -191,7 +191,8 @@ class Trouble(Payload, total=False):
 
 
 class Completed(Payload, total=False):
-    """The agent says that it is done. The platform decides whether that is so."""
+    """The agent says that it is done. The platform decides whether that is so, and the sandbox's row has what the
+    gateway metered: the cost and tokens here are the agent's own account."""
 
     success: bool
     final_output: str

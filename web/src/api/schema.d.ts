@@ -2332,7 +2332,8 @@ export interface components {
         };
         /**
          * CompletedPayload
-         * @description The agent says that it is done. The platform decides whether that is so.
+         * @description The agent says that it is done. The platform decides whether that is so, and the sandbox's row has what the
+         *         gateway metered: the cost and tokens here are the agent's own account.
          */
         CompletedPayload: {
             branch_name?: string | null;
