@@ -40,11 +40,29 @@ def _logs(parser: Parser) -> None:
     _flag(parser, "--follow", "go on with what comes, until the sandbox has ended")
 
 
+def _compare(parser: Parser) -> None:
+    parser.add_argument("first", metavar="A", help="a sandbox's id")
+    parser.add_argument("others", metavar="B", nargs="+", help="those to compare it with")
+    _flag(parser, "--json", "one JSON object")
+
+
+def _cleanup(parser: Parser) -> None:
+    choice = parser.add_mutually_exclusive_group()
+    _flag(choice, "--dry-run", "only say what would be ended; this is the default")
+    _flag(choice, "--yes", "end them")
+
+
+def _verify(parser: Parser) -> None:
+    parser.add_argument(
+        "sandbox", metavar="SANDBOX", nargs="?", help="a finished sandbox; without one a new ticket is run and checked"
+    )
+
+
 def _sandbox(parser: Parser) -> None:
     parser.add_argument("sandbox", metavar="SANDBOX", help="a sandbox's id")
 
 
-def _flag(parser: Parser, name: str, summary: str) -> None:
+def _flag(parser: argparse._ActionsContainer, name: str, summary: str) -> None:
     parser.add_argument(name, action="store_true", default=None, help=summary)
 
 
@@ -63,4 +81,7 @@ _OWN: Mapping[str, Callable[[Parser], None]] = {
     "sandboxes": _sandboxes,
     "events": _events,
     "logs": _logs,
+    "compare": _compare,
+    "cleanup": _cleanup,
+    "verify": _verify,
 }

@@ -52,10 +52,9 @@ class Client:
         return self._call("DELETE", path)
 
     @contextmanager
-    def stream(self, path: str, *, since: int, silence: float) -> Iterator[Iterator[bytes]]:
+    def stream(self, path: str, *, silence: float = 30, **query: Any) -> Iterator[Iterator[bytes]]:
         """What comes, once and without patience. `httpx.TransportError` when it breaks off or is silent for so long."""
-        timeout = httpx.Timeout(5, read=silence)
-        with self._http.stream("GET", path, params={"since": since}, timeout=timeout) as answer:
+        with self._http.stream("GET", path, params=query, timeout=httpx.Timeout(5, read=silence)) as answer:
             if answer.status_code in _AWAY:
                 raise NotReady(f"{self.url} answers {answer.status_code}")
             if not answer.is_success:
@@ -63,13 +62,24 @@ class Client:
                 _body(answer)
             yield answer.iter_bytes()
 
+    def size(self, path: str) -> int:
+        """How many bytes a document has; it is read and not kept."""
+        try:
+            with self.stream(path) as chunks:
+                return sum(map(len, chunks))
+        except httpx.TransportError as error:
+            raise NotReady(f"{self.url} broke off ({str(error) or type(error).__name__}); try again") from error
+
     def items(self, path: str, **query: Any) -> Iterator[dict[str, Any]]:
         """Every item of a paged list."""
         cursor: str | None = None
         while True:
             page = self.get(path, **query, **({"cursor": cursor} if cursor else {}))
-            yield from page["items"]
-            cursor = page["next_cursor"]
+            try:
+                found, cursor = page["items"], page["next_cursor"]
+            except KeyError:
+                raise _stranger(f"{self.url}{path}") from None
+            yield from found
             if cursor is None:
                 return
 
@@ -111,5 +121,9 @@ def _body(answer: httpx.Response) -> dict[str, Any]:
         kind = NotFound if answer.status_code == httpx.codes.NOT_FOUND else OmoiError
         raise kind(f"{answer.request.method} {answer.url.path} answered {answer.status_code}: {detail or 'no reason'}")
     if not isinstance(body, dict):
-        raise OmoiError(f"{answer.url} does not answer as OmoiOS does; is another program listening there?")
+        raise _stranger(str(answer.url))
     return body
+
+
+def _stranger(url: str) -> OmoiError:
+    return OmoiError(f"{url} does not answer as OmoiOS does; is another program listening there?")

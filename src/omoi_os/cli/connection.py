@@ -3,10 +3,12 @@
 import re
 from typing import Any
 
+import httpx
+
 from omoi_os.accounts.admin_token import token_path
 from omoi_os.cli.client import Client
 from omoi_os.config import Settings, load_settings
-from omoi_os.errors import NotFound, OmoiError, SetupError
+from omoi_os.errors import ConfigError, NotFound, OmoiError, SetupError
 
 #: Somebody waits at a terminal: a platform that does not run is said at once, a hiccup is not.
 PATIENCE_SECONDS = 1.0
@@ -42,7 +44,10 @@ def needed_key(settings: Settings) -> str:
 def connect(parameters: Json) -> Client:
     """A client of the platform that the settings name."""
     settings = load_settings(**parameters)
-    return Client(settings.effective_api_url, needed_key(settings), patience=PATIENCE_SECONDS)
+    try:
+        return Client(settings.effective_api_url, needed_key(settings), patience=PATIENCE_SECONDS)
+    except httpx.InvalidURL as error:
+        raise ConfigError(f"OMOI_API_URL or OMOI_HOST: {settings.effective_api_url} is no address: {error}") from None
 
 
 def path_of(sandbox_id: str, rest: str = "") -> str:

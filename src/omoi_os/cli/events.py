@@ -1,11 +1,12 @@
 """`omoi events`: a sandbox's events in order, one line each, and with `--follow` those that come."""
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 from omoi_os.cli.client import Client
 from omoi_os.cli.columns import as_json, as_line, cut, moment, width
-from omoi_os.cli.connection import connect, get_sandbox, path_of
+from omoi_os.cli.connection import Json, connect, get_sandbox, path_of
 from omoi_os.cli.following import Event, follow
 from omoi_os.sandboxes.wording import telling_part
 
@@ -18,7 +19,7 @@ def run(parameters: dict[str, Any]) -> int:
     sandbox_id, event_type = parameters.pop("sandbox"), parameters.pop("type", None)
     follows, wants_json = parameters.pop("follow", False), parameters.pop("json", False)
     with connect(parameters) as client:
-        get_sandbox(client, sandbox_id)
+        tell_if_pruned(get_sandbox(client, sandbox_id))
         room = width()
         for event in read(client, sandbox_id, event_type=event_type, follows=follows):
             print(as_json(event) if wants_json else one_line(event, room=room), flush=follows)
@@ -37,6 +38,12 @@ def read(client: Client, sandbox_id: str, *, event_type: str | None = None, foll
     for event in follow(client, sandbox_id):
         if event_type in (None, event["event_type"]):
             yield event
+
+
+def tell_if_pruned(sandbox: Json) -> None:
+    """Say why there is nothing to show, beside what is shown."""
+    if sandbox["pruned_at"]:
+        print("omoi: the events of this sandbox were removed for their age (OMOI_RETENTION_DAYS)", file=sys.stderr)
 
 
 def one_line(event: Event, *, room: int) -> str:

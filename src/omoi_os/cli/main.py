@@ -27,6 +27,9 @@ COMMANDS = {
     "sandboxes": ("omoi_os.cli.sandboxes", "list the newest sandboxes"),
     "events": ("omoi_os.cli.events", "show a sandbox's events in order"),
     "logs": ("omoi_os.cli.logs", "show a sandbox's log"),
+    "compare": ("omoi_os.cli.compare", "show sandboxes side by side, and where their runs part"),
+    "cleanup": ("omoi_os.cli.cleanup", "find sandboxes that live on for nobody, and with --yes end them"),
+    "verify": ("omoi_os.cli.verify", "check the whole flow of the platform that runs, step by step"),
 }
 #: What an interrupted command exits with, as shells do.
 INTERRUPTED = 130
