@@ -31,7 +31,7 @@ def follow(client: Client, sandbox_id: str, *, patience: float = PATIENCE_SECOND
         try:
             with client.stream(path, since=after, silence=SILENCE_SECONDS) as chunks:
                 away_since = None
-                for event in _events(chunks):
+                for event in parse(chunks):
                     if event["seq"] > after:
                         after = event["seq"]
                         yield event
@@ -46,7 +46,7 @@ def follow(client: Client, sandbox_id: str, *, patience: float = PATIENCE_SECOND
         time.sleep(_PAUSE_SECONDS)
 
 
-def _events(chunks: Iterator[bytes]) -> Iterator[Event]:
+def parse(chunks: Iterator[bytes]) -> Iterator[Event]:
     """The events of a stream; half of one at its end is none."""
     waiting: list[bytes] = []
     for chunk in chunks:
