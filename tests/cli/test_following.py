@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from omoi_os.bus.memory import MemoryBus
-from omoi_os.cli.following import parse
+from omoi_os.cli.client import Client
+from omoi_os.cli.following import follow, parse
 from omoi_os.errors import OmoiError
 from omoi_os.sandboxes import repository, service
 from omoi_os.sandboxes.lifecycle import SandboxState
@@ -32,6 +35,48 @@ def test_events_are_read_however_the_bytes_come_and_half_a_one_is_none(size: int
 def test_what_is_no_event_is_said(line: bytes) -> None:
     with pytest.raises(OmoiError, match="no stream of events"):
         list(parse(iter([line])))
+
+
+class Closing(BaseHTTPRequestHandler):
+    """Tells one event more at each call and closes in order; the third is the last one."""
+
+    asked: list[str] = []
+
+    def do_GET(self) -> None:
+        path, _, query = self.path.partition("?")
+        streams = [each for each in Closing.asked if each.startswith("since=")]
+        if path.endswith("/stream"):
+            Closing.asked.append(query)
+            self.answer(f"data: {json.dumps(EVENT | {'seq': len(streams) + 1})}\n\n".encode())
+        elif path.endswith("/task"):
+            status = "verifying" if len(streams) < 3 else "completed"
+            self.answer(json.dumps({"sandbox_id": "box", "status": status}).encode())
+        else:
+            status = "running" if len(streams) < 2 else "stopped"
+            self.answer(json.dumps({"status": status, "last_seq": len(streams), "pruned_at": None}).encode())
+
+    def answer(self, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Keep the tests' output clean."""
+
+
+def test_a_stream_that_is_closed_is_resumed_until_the_sandbox_has_ended_and_was_checked() -> None:
+    Closing.asked = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Closing) as server:
+        thread = threading.Thread(target=server.serve_forever, args=[0.02])
+        thread.start()
+        with Client(f"http://127.0.0.1:{server.server_port}", "omoi_x", patience=1) as client:
+            heard = [event["seq"] for event in follow(client, "box")]
+        server.shutdown()
+        thread.join()
+
+    assert heard == [1, 2, 3]
+    assert Closing.asked == ["since=0", "since=1", "since=2"]
 
 
 def test_a_server_that_stops_in_order_is_not_taken_for_the_end_of_the_sandbox(desk: Desk) -> None:
