@@ -37,20 +37,25 @@ Event = dict[str, Any]
 def run(url: str, token: str, out: TextIO) -> int:
     """Print the six steps while they happen; 0 when the task is verified and its events are as promised."""
     with Client(url, token) as client:
-        _begin(out, "[1/6] Checking API availability...")
-        client.get("/health")
-        model = str(client.get("/ready").get("model", "unknown"))
-        print(" OK", file=out)
-        if model == "scripted":
-            print("      A scripted model plays the agent's part; ANTHROPIC_API_KEY selects a real one.", file=out)
-        _begin(out, f"[2/6] Creating/finding project {OWNER}/{REPOSITORY}...")
-        project_id = _project(client)
-        print(f" OK (project_id: {project_id})", file=out)
-        _begin(out, "[3/6] Creating ticket with math task...")
-        ticket = client.post("/api/v1/tickets", {**TICKET, "project_id": project_id})
-        print(f" OK (ticket_id: {ticket['id']})", file=out)
-        task = _follow(client, ticket["tasks"][0]["id"], out)
-        return _report(client, task, out, scripted=model == "scripted")
+        task, scripted = perform(client, out)
+        return _report(client, task, out, scripted=scripted)
+
+
+def perform(client: Client, out: TextIO) -> tuple[Task, bool]:
+    """The first five steps and the wait for the sixth: the task as it ended, and whether its model was scripted."""
+    _begin(out, "[1/6] Checking API availability...")
+    client.get("/health")
+    scripted = client.get("/ready").get("model", "unknown") == "scripted"
+    print(" OK", file=out)
+    if scripted:
+        print("      A scripted model plays the agent's part; ANTHROPIC_API_KEY selects a real one.", file=out)
+    _begin(out, f"[2/6] Creating/finding project {OWNER}/{REPOSITORY}...")
+    project_id = _project(client)
+    print(f" OK (project_id: {project_id})", file=out)
+    _begin(out, "[3/6] Creating ticket with math task...")
+    ticket = client.post("/api/v1/tickets", {**TICKET, "project_id": project_id})
+    print(f" OK (ticket_id: {ticket['id']})", file=out)
+    return _follow(client, ticket["tasks"][0]["id"], out), scripted
 
 
 def _begin(out: TextIO, text: str) -> None:

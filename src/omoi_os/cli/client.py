@@ -3,16 +3,19 @@
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import Any, Self
 
 import httpx
 
-from omoi_os.errors import BadToken, NotReady, OmoiError
+from omoi_os.errors import BadToken, NotFound, NotReady, OmoiError
 
 #: How long a platform that does not answer is waited for.
 PATIENCE_SECONDS = 30.0
 _POLL_SECONDS = 0.25
+#: What is answered for a platform that will be back.
+_AWAY = (502, 503, 504)
 
 
 class Client:
@@ -44,13 +47,39 @@ class Client:
         """Create something, once, however often the call has to be repeated."""
         return self._call("POST", path, json=body, headers={"Idempotency-Key": str(uuid.uuid4())})
 
+    def delete(self, path: str) -> dict[str, Any]:
+        """End something; what is shown of it afterwards."""
+        return self._call("DELETE", path)
+
+    @contextmanager
+    def stream(self, path: str, *, silence: float = 30, **query: Any) -> Iterator[Iterator[bytes]]:
+        """What comes, once and without patience. `httpx.TransportError` when it breaks off or is silent for so long."""
+        with self._http.stream("GET", path, params=query, timeout=httpx.Timeout(5, read=silence)) as answer:
+            if answer.status_code in _AWAY:
+                raise NotReady(f"{self.url} answers {answer.status_code}")
+            if not answer.is_success:
+                answer.read()
+                _body(answer)
+            yield answer.iter_bytes()
+
+    def size(self, path: str) -> int:
+        """How many bytes a document has; it is read and not kept."""
+        try:
+            with self.stream(path) as chunks:
+                return sum(map(len, chunks))
+        except httpx.TransportError as error:
+            raise NotReady(f"{self.url} broke off ({str(error) or type(error).__name__}); try again") from error
+
     def items(self, path: str, **query: Any) -> Iterator[dict[str, Any]]:
         """Every item of a paged list."""
         cursor: str | None = None
         while True:
             page = self.get(path, **query, **({"cursor": cursor} if cursor else {}))
-            yield from page["items"]
-            cursor = page["next_cursor"]
+            try:
+                found, cursor = page["items"], page["next_cursor"]
+            except KeyError:
+                raise _stranger(f"{self.url}{path}") from None
+            yield from found
             if cursor is None:
                 return
 
@@ -70,7 +99,7 @@ class Client:
             answer = self._http.request(method, path, **options)
         except httpx.TransportError as error:
             return str(error) or type(error).__name__
-        return f"{answer.status_code} {answer.reason_phrase}" if answer.status_code in (502, 503, 504) else answer
+        return f"{answer.status_code} {answer.reason_phrase}" if answer.status_code in _AWAY else answer
 
 
 def _is_loopback(host: str) -> bool:
@@ -89,9 +118,12 @@ def _body(answer: httpx.Response) -> dict[str, Any]:
         raise BadToken(f"{answer.url.host} port {answer.url.port} refuses the token; give the one of its data folder")
     if not answer.is_success:
         detail = body.get("detail") or body.get("title") if isinstance(body, dict) else None
-        raise OmoiError(
-            f"{answer.request.method} {answer.url.path} answered {answer.status_code}: {detail or 'no reason'}"
-        )
+        kind = NotFound if answer.status_code == httpx.codes.NOT_FOUND else OmoiError
+        raise kind(f"{answer.request.method} {answer.url.path} answered {answer.status_code}: {detail or 'no reason'}")
     if not isinstance(body, dict):
-        raise OmoiError(f"{answer.url} does not answer as OmoiOS does; is another program listening there?")
+        raise _stranger(str(answer.url))
     return body
+
+
+def _stranger(url: str) -> OmoiError:
+    return OmoiError(f"{url} does not answer as OmoiOS does; is another program listening there?")

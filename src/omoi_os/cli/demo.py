@@ -10,9 +10,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from omoi_os.accounts.admin_token import ensure_admin_token, token_path
+from omoi_os.accounts.admin_token import ensure_admin_token
 from omoi_os.cli import acceptance, folder, port
 from omoi_os.cli.client import Client
+from omoi_os.cli.connection import known_key
 from omoi_os.cli.progress import Progress
 from omoi_os.cli.serve import READY_SECONDS, SALVAGE_SECONDS, omoi
 from omoi_os.cli.supervise import die_with_parent
@@ -67,9 +68,8 @@ def _platform(settings: Settings) -> Iterator[None]:
 
 def _is_running(settings: Settings) -> bool:
     """Whether our platform answers there; `SetupError` when somebody else does."""
-    token = settings.admin_token or _kept_token(settings)
     try:
-        with Client(settings.effective_api_url, token, patience=0) as client:
+        with Client(settings.effective_api_url, known_key(settings), patience=0) as client:
             client.get("/health")
             client.get("/api/v1/projects", limit=1)
     except NotReady:
@@ -82,13 +82,6 @@ def _is_running(settings: Settings) -> bool:
     except OmoiError as error:
         raise port.taken(settings) from error
     return True
-
-
-def _kept_token(settings: Settings) -> str | None:
-    try:
-        return token_path(settings).read_text().strip() or None
-    except (FileNotFoundError, PermissionError):
-        return None
 
 
 def _serve_command(settings: Settings) -> list[str]:

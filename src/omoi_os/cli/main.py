@@ -4,12 +4,14 @@ import argparse
 import errno
 import importlib
 import importlib.metadata
+import io
 import os
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from omoi_os import collector
+from omoi_os.cli import arguments
 from omoi_os.errors import ConfigError, OmoiError
 from omoi_os.printable import one_line
 
@@ -22,26 +24,42 @@ COMMANDS = {
     "sign-in": ("omoi_os.cli.sign_in", "print a link that signs a browser in as the first administrator"),
     "demo": ("omoi_os.cli.demo", "take a ticket to a verified branch and show each step"),
     "doctor": ("omoi_os.cli.doctor", "check each part of this machine and of the configuration"),
+    "sandboxes": ("omoi_os.cli.sandboxes", "list the newest sandboxes"),
+    "events": ("omoi_os.cli.events", "show a sandbox's events in order"),
+    "logs": ("omoi_os.cli.logs", "show a sandbox's log"),
+    "compare": ("omoi_os.cli.compare", "show sandboxes side by side, and where their runs part"),
+    "cleanup": ("omoi_os.cli.cleanup", "find sandboxes that live on for nobody, and with --yes end them"),
+    "verify": ("omoi_os.cli.verify", "check the whole flow of the platform that runs, step by step"),
 }
 #: What an interrupted command exits with, as shells do.
 INTERRUPTED = 130
+#: And what one whose output nobody reads any more does.
+READER_GONE = 141
 _OUT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
+def main(given: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit with its code; a failure is one sentence, never a traceback."""
-    values = vars(_parser().parse_args(arguments))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Titles and outputs are in any script, and not every terminal can write each.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    values = vars(_parser().parse_args(given))
     command = values.pop("command")
-    with collector.at_rest():
-        module = importlib.import_module(COMMANDS[command][0])
     try:
+        with collector.at_rest():
+            module = importlib.import_module(COMMANDS[command][0])
         code: int = module.run({name: value for name, value in values.items() if value is not None})
+        sys.stdout.flush()
     except ConfigError as error:
         _complain(str(error))
         code = 2
     except OmoiError as error:
         _complain(str(error))
         code = 1
+    except BrokenPipeError:
+        # Whoever read this has enough. What is left to be flushed at the exit goes nowhere, without a complaint.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = READER_GONE
     except OSError as error:
         if error.errno not in _OUT_OF_ROOM:
             raise
@@ -63,12 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, (_, summary) in COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
         _add_settings(command)
-        if name in ("api", "gateway", "orchestrator"):
-            command.add_argument("--no-migrate", action="store_true", default=None, help="the schema is current")
-        if name == "doctor":
-            command.add_argument(
-                "--provider", metavar="NAME", help="try out this provider of sandboxes, behaviour by behaviour"
-            )
+        arguments.add(name, command)
     return parser
 
 

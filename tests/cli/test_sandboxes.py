@@ -1,0 +1,62 @@
+"""`omoi sandboxes` and what every operator's command says when it cannot ask."""
+
+import pytest
+
+from tests.cli.conftest import Desk, lines_of_json
+from tests.cli.test_main import omoi
+
+KEY = "omoi_some-key-of-nobody"
+
+
+def test_the_newest_are_listed_first_one_line_each(desk: Desk) -> None:
+    older, newer = desk.reporters(1) + desk.reporters(1)
+
+    listed = desk.omoi("sandboxes", "--limit", "2")
+    running = desk.omoi("sandboxes", "--status", "running", "--json", "--limit", "1")
+    lost = desk.omoi("sandboxes", "--status", "lost")
+
+    head, *rows = [line.split() for line in listed.stdout.splitlines()]
+    assert head == ["ID", "STATE", "TASK", "PROVIDER", "ATTEMPT", "COST", "AGE"]
+    assert [row[:2] for row in rows] == [[newer.id, "running"], [older.id, "running"]]
+    assert rows[0][2:9] == ["Add", "a", "page", "local", "1", "$0.0000", rows[0][8]]
+    assert [sandbox["id"] for sandbox in lines_of_json(running.stdout)] == [newer.id]
+    assert lost.stdout == "There is no sandbox that is lost.\n"
+
+
+def test_a_title_in_any_script_can_be_written_to_any_terminal(desk: Desk) -> None:
+    (reporter,) = desk.reporters(1)
+    desk.change(reporter, task={"title": "計算 " * 40 + "\u202eevil"})
+
+    plain = desk.omoi("sandboxes", "--limit", "1", COLUMNS="100", PYTHONIOENCODING="ascii")
+    wide = desk.omoi("sandboxes", "--limit", "1", COLUMNS="100", PYTHONIOENCODING="utf-8")
+
+    assert (plain.returncode, plain.stderr) == (0, "")
+    assert "\\u8a08" in plain.stdout
+    assert "計算 計算" in wide.stdout
+    assert "…" in wide.stdout
+    assert "\u202e" not in wide.stdout
+
+
+@pytest.mark.parametrize("command", [["sandboxes"], ["events", "x"], ["verify"]])
+def test_a_platform_that_does_not_run_is_said_at_once(command: list[str]) -> None:
+    answer = omoi(*command, OMOI_PORT="1", OMOI_ADMIN_TOKEN=KEY)
+
+    assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)
+    assert answer.stderr.startswith("omoi: http://127.0.0.1:1 does not answer (")
+    assert "make run" in answer.stderr
+
+
+def test_without_a_key_none_is_made_and_with_a_wrong_one_it_is_not_shown(desk: Desk) -> None:
+    without = omoi("sandboxes", OMOI_DATA_DIR="/tmp/omoi-none", OMOI_PORT=str(desk.api.port))
+    wrong = desk.omoi("sandboxes", OMOI_ADMIN_TOKEN=KEY)
+    unwritable = desk.omoi("sandboxes", OMOI_ADMIN_TOKEN="omoi_key-with-é-in-it")
+
+    assert without.stderr.startswith("omoi: there is no key: OMOI_ADMIN_TOKEN is not set")
+    assert "refuses the token" in wrong.stderr
+    for answer in (without, wrong, unwritable):
+        assert (answer.returncode, answer.stderr.count("\n"), KEY in answer.stderr) == (1, 1, False)
+
+
+@pytest.mark.parametrize("wrong", [["--limit", "0"], ["--limit", "many"], ["--status", "asleep"]])
+def test_an_option_that_makes_no_sense_exits_with_2(wrong: list[str]) -> None:
+    assert omoi("sandboxes", *wrong).returncode == 2

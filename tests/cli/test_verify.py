@@ -1,0 +1,49 @@
+"""`omoi verify`: the whole flow of a platform that runs, and what it says of a run that is not right."""
+
+import re
+import subprocess
+
+from tests.cli.conftest import Desk
+from tests.e2e.platform import Platform
+
+
+def test_a_new_ticket_is_checked_and_its_sandbox_can_be_checked_again(platform: Platform) -> None:
+    def verify(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            platform.command("verify", *arguments),
+            env=platform.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    first = verify()
+    found = re.search(r"All is as it should be: (\S+)\.\n", first.stdout)
+    assert (first.returncode, first.stderr) == (0, "")
+    assert found, first.stdout
+    again = verify(found[1])
+    (checker,) = platform.sandboxes(platform.get(f"/sandboxes/{found[1]}")["task_id"], purpose="verify")
+    refused = verify(checker["id"])
+
+    assert (again.returncode, again.stdout.count("ok "), "FAILED" in again.stdout) == (0, 10, False)
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+    assert "no agent worked in" in refused.stderr
+
+
+def test_what_is_wrong_with_a_run_is_named_and_the_exit_code_tells(desk: Desk) -> None:
+    (reporter,) = desk.reporters(1)
+    desk.post(reporter, ("agent.started", {}), ("agent.tool_use", {"tool": "\x1b[2J", "tool_use_id": "1"}))
+    desk.change(reporter, event_counts={"agent.started": 1, "agent.tool_use": 2, "sandbox.created": 1})
+
+    answer = desk.omoi("verify", reporter.id)
+
+    assert answer.returncode == 1
+    for fault in (
+        "FAILED   ended        it is running",
+        "FAILED   events       0 agent.completed instead of 1",
+        "FAILED   counts       2 agent.tool_use are counted and 1 are listed",
+        "FAILED   order        there is no task.verified",
+        "FAILED   tool calls   call 3 of \\x1b[2J has no result",
+        "FAILED   result       it is not verified",
+    ):
+        assert fault in answer.stdout
