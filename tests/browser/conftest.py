@@ -2,16 +2,14 @@
 
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
-from tests.e2e.platform import Platform
+from tests.e2e.platform import Platform, one_for_all
 from tools.chromium import find_chromium
 
 #: Machines under load are slow.
@@ -22,12 +20,8 @@ expect.set_options(timeout=PATIENCE_MS)
 @pytest.fixture(scope="session")
 def platform(prepared: Path) -> Iterator[Platform]:
     """A platform for the whole session; tests take a project of their own in it."""
-    folder = Path(tempfile.mkdtemp(prefix="omoi-", dir="/tmp"))
-    shared = Platform(folder, prepared=prepared)
-    shared.start()
-    yield shared
-    assert shared.stop() == 0
-    shutil.rmtree(folder, ignore_errors=True)
+    with one_for_all(prepared, place="/tmp") as shared:
+        yield shared
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,8 @@
 
 import asyncio
 import json
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +17,7 @@ from omoi_os.tasks.models import Task
 from tests.api_process import ApiProcess, Reporter, batch_body, make_reporters
 from tests.cli.test_main import omoi
 from tests.conftest import IN_MEMORY, fresh_database, sessions_on, short_folder
-from tests.e2e.platform import Platform
+from tests.e2e.platform import Platform, one_for_all
 
 Json = dict[str, Any]
 
@@ -96,12 +94,8 @@ def desk(postgres: str) -> Iterator[Desk]:
 @pytest.fixture(scope="session")
 def platform(prepared: Path) -> Iterator[Platform]:
     """All of it, with an orchestrator and the scripted model."""
-    folder = Path(tempfile.mkdtemp(prefix="omoi-", dir=IN_MEMORY))
-    shared = Platform(folder, prepared=prepared)
-    shared.start()
-    yield shared
-    assert shared.stop() == 0
-    shutil.rmtree(folder, ignore_errors=True)
+    with one_for_all(prepared, place=IN_MEMORY) as shared:
+        yield shared
 
 
 def lines_of_json(text: str) -> list[Json]:

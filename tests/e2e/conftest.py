@@ -8,18 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import IN_MEMORY
-from tests.e2e.platform import Platform
+from tests.e2e.platform import Platform, one_for_all
 
 
 @pytest.fixture(scope="session")
 def platform(prepared: Path) -> Iterator[Platform]:
     """A platform that runs for the whole session; tests take a project of their own in it."""
-    folder = Path(tempfile.mkdtemp(prefix="omoi-", dir=IN_MEMORY))
-    shared = Platform(folder, prepared=prepared)
-    shared.start()
-    yield shared
-    assert shared.stop() == 0
-    shutil.rmtree(folder, ignore_errors=True)
+    with one_for_all(prepared, place=IN_MEMORY) as shared:
+        yield shared
 
 
 @pytest.fixture

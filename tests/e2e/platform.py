@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -226,3 +227,14 @@ def _child_of(parent: int, name: str) -> int | None:
             if int(fields[1]) == parent and fields[0] != "Z" and name.encode() in arguments:
                 return int(entry.name)
     return None
+
+
+@contextlib.contextmanager
+def one_for_all(prepared: Path, *, place: str) -> Iterator[Platform]:
+    """A platform that runs for many tests, which take a project of their own in it."""
+    folder = Path(tempfile.mkdtemp(prefix="omoi-", dir=place))
+    shared = Platform(folder, prepared=prepared)
+    shared.start()
+    yield shared
+    assert shared.stop() == 0
+    shutil.rmtree(folder, ignore_errors=True)
