@@ -258,6 +258,18 @@ def test_the_latest_is_reached_at_once_from_an_event_far_back(page: Page, platfo
     expect(row(page, "This is how it began.")).to_be_in_viewport()
 
 
+def test_loading_a_very_long_run_goes_on_where_it_failed(page: Page, platform: Platform, many: Json) -> None:
+    page.route("**/events?*order=desc&beyond=*", lambda route: route.abort(), times=1)
+    page.goto(f"/sandbox/{sandbox_of(platform, many)}")
+    expect(row(page, "Verified: the checks pass")).to_be_in_viewport()
+    page.get_by_role("tab", name="Terminal").click()
+    expect(page.get_by_text("3 commands")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    page.get_by_role("feed", name="Events").hover()
+    page.mouse.wheel(0, -1_000_000)
+    expect(row(page, "This is how it began.")).to_be_in_viewport()
+
+
 def test_everyone_can_use_a_sandbox_page(page: Page, platform: Platform, run: Json) -> None:
     platform.until(run["id"], "completed")
     page.goto(f"/sandbox/{sandbox_of(platform, run)}?view=terminal")
