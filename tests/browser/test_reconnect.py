@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 from playwright.sync_api import BrowserContext, Request, Route, expect
 
-from tests.browser.runs import LONG, finished
+from tests.browser.runs import LONG, badge, finished
 from tests.browser.ticking import events_on_page, ticking
 from tests.e2e.platform import Platform
 
@@ -129,9 +129,13 @@ def test_the_events_of_a_sandbox_opened_while_the_server_is_away_come_when_it_is
     with without_api(platform, quiet):
         page.get_by_role("row").filter(has_text=sandbox_id).get_by_role("link").first.click()
         expect(page.get_by_role("alert").get_by_text(NOT_YET)).to_be_visible()
+        expect(badge(page)).to_have_text("Ended")
+        expect(page.get_by_text("Looking for changes")).to_be_visible()
+        expect(page.get_by_text("ended with every file as it was")).to_have_count(0)
 
     expect(page.get_by_role("feed").get_by_role("article").first).to_be_visible()
     expect(page.get_by_text(NOT_YET)).to_have_count(0)
+    expect(badge(page)).to_have_text("Finished")
     assert events_on_page(page) == [event["seq"] for event in platform.events(sandbox_id)]
 
 

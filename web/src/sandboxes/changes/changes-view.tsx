@@ -37,7 +37,11 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
   if (all.length === 0) {
     return (
       <Empty title={feed.isWhole ? "No file has been changed" : "Looking for changes"}>
-        {sandbox.ended_at === null ? "They appear here as the agent makes them." : "This run ended with every file as it was."}
+        {sandbox.ended_at === null
+          ? "They appear here as the agent makes them."
+          : feed.isWhole
+            ? "This run ended with every file as it was."
+            : "They appear here as the run's events are loaded."}
       </Empty>
     );
   }
