@@ -292,9 +292,18 @@ def test_loading_a_very_long_run_goes_on_where_it_failed(page: Page, platform: P
     page.get_by_role("tab", name="Terminal").click()
     expect(page.get_by_text("3 commands")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
-    page.get_by_role("feed", name="Events").hover()
-    page.mouse.wheel(0, -1_000_000)
-    expect(row(page, "This is how it began.")).to_be_in_viewport()
+
+
+def test_a_verification_is_called_what_it_is(page: Page, platform: Platform) -> None:
+    task = a_run(platform, "Check a long run", LONG, acceptance=["grep two notes.txt"])
+    platform.until(task["id"], "completed")
+    sandboxes = platform.get("/sandboxes", task_id=task["id"])["items"]
+    checks = next(sandbox for sandbox in sandboxes if sandbox["purpose"] == "verify")
+    page.goto(f"/sandbox/{checks['id']}")
+    expect(row(page, "Sandbox ended")).to_be_visible()
+    expect(badge(page)).to_have_text("Finished")
+    badge(page).click()
+    expect(page.get_by_role("tooltip")).to_contain_text("It was there to check the result of an attempt")
 
 
 def test_everyone_can_use_a_sandbox_page(page: Page, platform: Platform, run: Json) -> None:
