@@ -41,6 +41,7 @@ def test_what_happens_appears_by_itself_and_leads_there(page: Page, platform: Pl
     # By a key: rows move under the mouse while others come.
     feed.get_by_role("link", name="seen.txt").last.press("Enter")
     expect(page.get_by_role("region", name="Diff")).to_be_visible()
+    expect(page).not_to_have_url(re.compile("kinds="))
     expect(page).to_have_title(re.compile("run seen by everyone · OmoiOS"))
 
 

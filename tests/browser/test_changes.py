@@ -50,6 +50,33 @@ def test_the_first_file_is_open_beside_the_list_where_there_is_room(page: Page, 
     expect(files(page).get_by_role("button", name="big.txt")).to_be_visible()
 
 
+def test_back_leads_from_a_diff_to_the_list_where_there_is_room_for_one_only(page: Page, sandbox_id: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/sandboxes")
+    page.goto(f"/sandbox/{sandbox_id}?view=changes")
+    files(page).get_by_role("button", name="small.txt modified").click()
+    expect(diff(page).get_by_role("heading", name="small.txt")).to_be_visible()
+    page.go_back()
+    expect(files(page)).to_be_visible()
+    page.go_forward()
+    expect(diff(page).get_by_role("heading", name="small.txt")).to_be_visible()
+    diff(page).get_by_role("button", name="Files").click()
+    files(page).get_by_role("button", name="big.txt").click()
+    expect(diff(page).get_by_role("heading", name="big.txt")).to_be_visible()
+    page.go_back()
+    expect(files(page)).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("heading", name="Sandboxes", level=1)).to_be_visible()
+
+
+def test_a_diff_opened_by_a_link_is_left_for_the_list(page: Page, platform: Platform, sandbox_id: str) -> None:
+    change = next(event for event in platform.events(sandbox_id) if event["event_type"] == "agent.file_edited")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"/sandbox/{sandbox_id}?view=changes&ev={change['seq']}")
+    diff(page).get_by_role("button", name="Files").click()
+    expect(files(page).get_by_role("button", name="big.txt")).to_be_visible()
+
+
 def test_a_diff_is_shown_unified_and_split(page: Page, sandbox_id: str) -> None:
     page.goto(f"/sandbox/{sandbox_id}?view=changes")
     files(page).get_by_role("button", name="small.txt modified").click()

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 from playwright.sync_api import BrowserContext, Request, Route, expect
 
+from tests.browser.runs import LONG, badge, finished
 from tests.browser.ticking import events_on_page, ticking
 from tests.e2e.platform import Platform
 
@@ -18,6 +19,8 @@ DRAFT = "half a thought"
 #: How often the page asks again before it gives up.
 RETRIES = 3
 LIST = re.compile(r"/api/v1/sandboxes\?")
+EVENTS = re.compile(r"/api/v1/sandboxes/[^/]+/events\?")
+NOT_YET = "Some events could not be loaded yet; the page goes on trying."
 
 Outage = Callable[[Platform, BrowserContext], AbstractContextManager[None]]
 
@@ -111,6 +114,62 @@ def test_what_could_not_be_loaded_comes_by_itself_when_the_server_is_back(
         expect(page.get_by_role("alert")).to_contain_text("The ticket could not be loaded")
 
     expect(page.get_by_role("heading", name="The second one", level=1)).to_be_visible()
+
+
+def test_the_events_of_a_sandbox_opened_while_the_server_is_away_come_when_it_is_back(
+    quiet: BrowserContext, platform: Platform
+) -> None:
+    sandbox_id = finished(platform, "Open a long run twice", LONG)
+    page = quiet.new_page()
+    page.goto("/sandboxes")
+    page.get_by_role("row").filter(has_text=sandbox_id).get_by_role("link").first.click()
+    expect(page.get_by_role("feed").get_by_role("article").first).to_be_visible()
+    page.go_back()
+
+    with without_api(platform, quiet):
+        page.get_by_role("row").filter(has_text=sandbox_id).get_by_role("link").first.click()
+        expect(page.get_by_role("alert").get_by_text(NOT_YET)).to_be_visible()
+        expect(badge(page)).to_have_text("Ended")
+        expect(page.get_by_text("Looking for changes")).to_be_visible()
+        expect(page.get_by_text("ended with every file as it was")).to_have_count(0)
+
+    expect(page.get_by_role("feed").get_by_role("article").first).to_be_visible()
+    expect(page.get_by_text(NOT_YET)).to_have_count(0)
+    expect(badge(page)).to_have_text("Finished")
+    assert events_on_page(page) == [event["seq"] for event in platform.events(sandbox_id)]
+
+
+def test_events_that_failed_to_load_are_asked_for_again_while_the_link_stands(
+    quiet: BrowserContext, platform: Platform
+) -> None:
+    task = ticking(platform, times=TIMES)
+    page = quiet.new_page()
+    page.route(EVENTS, lambda route: route.abort(), times=2)
+    page.goto(f"/sandbox/{task['sandbox_id']}")
+    expect(page.get_by_role("alert").get_by_text(NOT_YET)).to_be_visible()
+    expect(page.get_by_text(NOT_YET)).to_have_count(0)
+
+    expect(page.get_by_role("feed").get_by_text("The run is over.").first).to_be_visible(timeout=90_000)
+    platform.finished(task["id"])
+    expect(page.get_by_text("It takes no more messages")).to_be_visible()
+    assert events_on_page(page) == [event["seq"] for event in platform.events(task["sandbox_id"])]
+
+
+def test_events_that_are_refused_are_not_asked_for_again(quiet: BrowserContext, platform: Platform) -> None:
+    sandbox_id = finished(platform, "Refuse a long run", LONG)
+    asked: list[str] = []
+
+    def refuse(route: Route) -> None:
+        asked.append(route.request.url)
+        route.fulfill(status=403, json={"detail": "these are not for you"})
+
+    page = quiet.new_page()
+    page.clock.install()
+    page.route(EVENTS, refuse)
+    page.goto(f"/sandbox/{sandbox_id}")
+    expect(page.get_by_role("alert")).to_have_text("Some events could not be loaded: these are not for you.")
+    page.clock.run_for(60_000)
+    assert len(asked) == 1
 
 
 def test_every_page_and_window_opens_while_the_server_is_away(quiet: BrowserContext, platform: Platform) -> None:

@@ -34,6 +34,14 @@ def test_a_run_is_gone_through_again_in_every_view(page: Page, sandbox_id: str) 
     expect(page.get_by_role("button", name="Back to the end")).to_have_count(0)
 
 
+def test_a_group_of_commands_counts_those_that_were_given_by_then(
+    page: Page, platform: Platform, sandbox_id: str
+) -> None:
+    first = next(event for event in platform.events(sandbox_id) if "seq 1 40" in str(event["event_data"]))
+    page.goto(f"/sandbox/{sandbox_id}?t={first['seq']}")
+    expect(row(page, "Ran 1 command").get_by_text("Ran 1 command", exact=True)).to_be_visible()
+
+
 def test_the_moment_is_in_the_address_and_moved_by_keys(page: Page, sandbox_id: str) -> None:
     page.goto(f"/sandbox/{sandbox_id}?t=8")
     slider = page.get_by_role("slider", name="Moment of the run")

@@ -1,12 +1,14 @@
 """A sandbox's page: watched live, steered, searched, and reached by a link to any of its events."""
 
 import re
+from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from tests.browser.axe import violations
+from tests.browser.conftest import sign_in
 from tests.browser.runs import LONG, a_run, badge, row, rows, sandbox_of
 from tests.e2e.platform import Json, Platform
 
@@ -227,6 +229,17 @@ def test_a_link_leads_to_an_event_and_marks_it(page: Page, platform: Platform, r
     expect(page.get_by_role("button", name="Jump to latest")).to_be_visible()
 
 
+def test_a_link_to_an_event_that_is_not_there_opens_at_the_end_and_says_so(
+    page: Page, platform: Platform, run: Json
+) -> None:
+    platform.until(run["id"], "completed")
+    page.set_viewport_size({"width": 1280, "height": 520})
+    page.goto(f"/sandbox/{sandbox_of(platform, run)}?ev=99999")
+    expect(page.get_by_role("status").get_by_text("There is no event 99999 in this run")).to_be_visible()
+    expect(row(page, "Verified: the checks pass")).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Jump to latest")).to_have_count(0)
+
+
 def test_a_link_into_a_very_long_run_loads_that_part_first(page: Page, platform: Platform, many: Json) -> None:
     sandbox_id, began = sandbox_of(platform, many), beginning(platform, many)
     asked: list[str] = []
@@ -257,6 +270,41 @@ def test_the_latest_is_reached_at_once_from_an_event_far_back(page: Page, platfo
     page.get_by_role("feed", name="Events").hover()
     page.mouse.wheel(0, -100_000)
     expect(row(page, "This is how it began.")).to_be_in_viewport()
+
+
+def test_a_tap_on_the_state_tells_why(
+    open_context: Callable[..., BrowserContext], platform: Platform, run: Json
+) -> None:
+    platform.until(run["id"], "completed")
+    touched = open_context(base_url=platform.url, has_touch=True, viewport={"width": 390, "height": 844})
+    page = sign_in(touched, platform).new_page()
+    page.goto(f"/sandbox/{sandbox_of(platform, run)}")
+    expect(badge(page)).to_have_text("Finished")
+    badge(page).tap()
+    expect(page.get_by_role("tooltip")).to_contain_text("The platform checked the result, and it passed.")
+    rows(page).last.tap()
+    expect(page.get_by_role("tooltip")).to_have_count(0)
+
+
+def test_loading_a_very_long_run_goes_on_where_it_failed(page: Page, platform: Platform, many: Json) -> None:
+    page.route("**/events?*order=desc&beyond=*", lambda route: route.abort(), times=1)
+    page.goto(f"/sandbox/{sandbox_of(platform, many)}")
+    expect(row(page, "Verified: the checks pass")).to_be_in_viewport()
+    page.get_by_role("tab", name="Terminal").click()
+    expect(page.get_by_text("3 commands")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_verification_is_called_what_it_is(page: Page, platform: Platform) -> None:
+    task = a_run(platform, "Check a long run", LONG, acceptance=["grep two notes.txt"])
+    platform.until(task["id"], "completed")
+    sandboxes = platform.get("/sandboxes", task_id=task["id"])["items"]
+    checks = next(sandbox for sandbox in sandboxes if sandbox["purpose"] == "verify")
+    page.goto(f"/sandbox/{checks['id']}")
+    expect(row(page, "Sandbox ended")).to_be_visible()
+    expect(badge(page)).to_have_text("Finished")
+    badge(page).click()
+    expect(page.get_by_role("tooltip")).to_contain_text("It was there to check the result of an attempt")
 
 
 def test_everyone_can_use_a_sandbox_page(page: Page, platform: Platform, run: Json) -> None:

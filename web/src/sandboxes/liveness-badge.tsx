@@ -1,38 +1,33 @@
-import { Tooltip } from "radix-ui";
 import type { Sandbox } from "@/api/client";
 import { useLinkState } from "@/live/live";
 import { Badge, Dot } from "@/ui/badge";
 import { Ago, useNow } from "@/ui/moment";
 import { absolute, ago } from "@/ui/time";
+import { Tip } from "@/ui/tip";
 import { Lasted } from "./lasted";
 import { lastHeard, liveness } from "./liveness";
 import type { Signs } from "./liveness-signs";
 
-/** What the sandbox does, in a word; why that is said, on hover and on focus; and when it was last heard. */
+/** What the sandbox does, in a word; why that is said, for who points at it or presses it; and when it was last heard. */
 export function LivenessBadge({ sandbox, signs }: { sandbox: Sandbox; signs: Signs }) {
   const now = useNow();
   const link = useLinkState();
   const said = liveness(sandbox, signs, now, link);
   return (
-    <Tooltip.Root>
-      <Tooltip.Trigger asChild>
-        <button type="button" aria-label={`State: ${said.label}. ${said.why.join(" ")}`} className="shrink-0 cursor-help rounded-full">
-          <Badge tone={said.tone} className="py-0.5">
-            <Dot tone={said.tone} pulse={said.isActive} />
-            {said.label}
-          </Badge>
-        </button>
-      </Tooltip.Trigger>
-      <Tooltip.Portal>
-        <Tooltip.Content sideOffset={6} collisionPadding={8} className="z-50 max-w-80 space-y-1 rounded-md bg-text px-2.5 py-1.5 text-xs text-ground shadow-lg">
-          {said.why.map((line) => (
-            <p key={line} className="[overflow-wrap:anywhere]">
-              {line}
-            </p>
-          ))}
-        </Tooltip.Content>
-      </Tooltip.Portal>
-    </Tooltip.Root>
+    <Tip
+      text={said.why.map((line) => (
+        <p key={line} className="[overflow-wrap:anywhere]">
+          {line}
+        </p>
+      ))}
+    >
+      <button type="button" aria-label={`State: ${said.label}. ${said.why.join(" ")}`} className="shrink-0 cursor-help rounded-full">
+        <Badge tone={said.tone} className="py-0.5">
+          <Dot tone={said.tone} pulse={said.isActive} />
+          {said.label}
+        </Badge>
+      </button>
+    </Tip>
   );
 }
 

@@ -10,6 +10,8 @@ const at = (seconds: number) => START + seconds * 1000;
 function sandbox(fields: Partial<Sandbox> = {}): Sandbox {
   return {
     status: "running",
+    purpose: "work",
+    event_counts: {},
     provider: "local",
     created_at: new Date(START).toISOString(),
     last_heartbeat_at: null,
@@ -29,6 +31,9 @@ const use = event(1, "agent.tool_use", { tool: "Bash", tool_use_id: "a" });
 const done = event(2, "agent.tool_completed", { tool: "Bash", tool_use_id: "a" });
 
 const beats = (seconds: number) => event(seconds, "agent.heartbeat", { current_tool: null, busy: false });
+
+const checks = (fields: Partial<Sandbox>) =>
+  liveness(sandbox({ purpose: "verify", ...fields }), signs(event(1, "sandbox.created", {}, "system")), at(999), "open");
 
 describe("liveness", () => {
   it("says which tool runs, and since when", () => {
@@ -89,6 +94,35 @@ describe("liveness", () => {
     const found = (verified: boolean) => liveness(ended, signs(said, event(9, "task.verified", { verified })), at(99), "open");
     expect(found(true)).toMatchObject({ state: "finished", label: "Finished", tone: "good" });
     expect(found(false)).toMatchObject({ state: "finished", label: "Finished, not verified", tone: "warn" });
+  });
+
+  it("does not call it stopped or starting while the events that tell are not loaded", () => {
+    const counts = { "sandbox.created": 1, "agent.completed": 1 };
+    const ended = sandbox({ status: "stopped", end_reason: "its work is done", event_counts: counts });
+    expect(liveness(ended, signs(), at(99), "open")).toMatchObject({
+      label: "Ended",
+      why: ["The events that tell how it ended are not loaded yet.", "Reason: its work is done."],
+    });
+    expect(liveness(ended, signs(event(9, "agent.completed")), at(99), "open").state).toBe("finished");
+    expect(liveness(sandbox({ status: "stopped" }), signs(), at(99), "open").label).toBe("Stopped");
+    expect(liveness(sandbox(), signs(), at(9999), "open")).toMatchObject({ state: "unknown", label: "Running" });
+  });
+
+  it("speaks of checks where no agent works", () => {
+    expect(checks({})).toMatchObject({ state: "running", label: "Checking" });
+    expect(checks({ status: "stopped", end_reason: "no longer needed" })).toMatchObject({
+      state: "finished",
+      label: "Finished",
+      why: ["It was there to check the result of an attempt; what was found is told at the end of that attempt."],
+    });
+    expect(checks({ status: "stopped", end_reason: "stopped by a person" })).toMatchObject({
+      state: "stopped",
+      why: ["It was stopped before the result was checked.", "Reason: stopped by a person."],
+    });
+    expect(checks({ status: "failed", end_reason: "no disk" })).toMatchObject({
+      state: "failed",
+      why: ["It ended before the result was checked.", "Reason: no disk."],
+    });
   });
 
   it("starts until something is heard", () => {

@@ -39,6 +39,10 @@ export const IDLE_MS = 10 * MINUTE;
 /** It says that it runs and does nothing: the platform stops it and tries again. */
 export const STUCK_MS = 15 * MINUTE;
 const STARTING_MS = MINUTE;
+/** Events by which an agent says how it ended. */
+const OUTCOMES = ["agent.completed", "agent.failed"];
+/** Why a sandbox ends that has run its checks. */
+const CHECKED = "no longer needed";
 
 /** What a sandbox does, by what is known and not by what it says of itself. */
 export function liveness(sandbox: Sandbox, signs: Signs, now: number, link: LinkState): Liveness {
@@ -55,7 +59,13 @@ export function liveness(sandbox: Sandbox, signs: Signs, now: number, link: Link
       `It was asked to stop${sandbox.end_reason === null ? "" : `: ${sandbox.end_reason}`}. Its work is being saved.`,
     ]);
   }
-  if (sandbox.status === "creating" || signs.lastEventAt === null) return starting(sandbox, now);
+  if (sandbox.status === "creating") return starting(sandbox, now);
+  if (sandbox.purpose === "verify") {
+    return say("running", "Checking", "good", true, ["It runs the checks of the result; no agent is at work here."]);
+  }
+  if (signs.lastEventAt === null && signs.beatAt === null) {
+    return say("unknown", "Running", "neutral", false, ["The events that tell what it does are not loaded yet."]);
+  }
   return working(sandbox, signs, now);
 }
 
@@ -116,14 +126,25 @@ function ending(sandbox: Sandbox, signs: Signs): Liveness | null {
     case "lost":
       return say("lost", "Lost", "bad", false, ["It ended without a word.", ...reason]);
     case "failed":
+      if (sandbox.purpose === "verify") return say("failed", "Failed", "bad", false, ["It ended before the result was checked.", ...reason]);
       return say("failed", "Failed", "bad", false, ["It could not be made, or its worker gave up.", ...reason]);
     case "stopped":
+      if (sandbox.purpose === "verify") return checked(sandbox, reason);
       if (signs.outcome === "completed") return finished(signs, reason);
       if (signs.outcome === "failed") return say("failed", "Failed", "bad", false, ["The agent gave up.", ...reason]);
+      if (OUTCOMES.some((type) => (sandbox.event_counts[type] ?? 0) > 0)) {
+        return say("unknown", "Ended", "neutral", false, ["The events that tell how it ended are not loaded yet.", ...reason]);
+      }
       return say("stopped", "Stopped", "neutral", false, ["It was stopped before the agent said that it was done.", ...reason]);
     default:
       return null;
   }
+}
+
+/** The verdict is an event of the attempt; here nobody says what the checks found. */
+function checked({ end_reason }: Sandbox, reason: string[]): Liveness {
+  if (end_reason !== CHECKED) return say("stopped", "Stopped", "neutral", false, ["It was stopped before the result was checked.", ...reason]);
+  return say("finished", "Finished", "neutral", false, ["It was there to check the result of an attempt; what was found is told at the end of that attempt."]);
 }
 
 /** The agent's word alone makes nothing green. */

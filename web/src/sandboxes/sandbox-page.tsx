@@ -4,8 +4,10 @@ import { useCallback, useState } from "react";
 import type { Sandbox } from "@/api/client";
 import type { View } from "@/search";
 import { useTitle } from "@/shell/title";
+import { sentence } from "@/ui/sentence";
 import { Loading, Trouble } from "@/ui/state";
 import { Composer } from "./composer/composer";
+import { isRefused } from "./feed/trying";
 import { type FeedState, useFeed } from "./feed/use-feed";
 import { SignReader } from "./liveness-signs";
 import { Header } from "./page/header";
@@ -58,7 +60,7 @@ function Layout({ sandbox, state }: { sandbox: Sandbox; state: FeedState }) {
   const replay = <ReplayBar feed={feed} version={version} upTo={upTo} onChange={setUpTo} isLive={isLive} />;
   const thread = (
     <div className="flex h-full min-h-0 min-w-0 flex-col bg-surface">
-      {state.error === null ? null : <FeedTrouble />}
+      {state.error === null ? null : <FeedTrouble error={state.error} />}
       <div className="min-h-0 flex-1">
         <TimelineView {...viewProps} />
       </div>
@@ -93,10 +95,11 @@ function Layout({ sandbox, state }: { sandbox: Sandbox; state: FeedState }) {
   );
 }
 
-function FeedTrouble() {
+function FeedTrouble({ error }: { error: unknown }) {
+  const text = isRefused(error) ? sentence(`Some events could not be loaded: ${error.message}`) : "Some events could not be loaded yet; the page goes on trying.";
   return (
     <p role="alert" className="border-b border-warn/30 bg-warn-soft px-3 py-1.5 text-xs text-warn">
-      Some events could not be loaded. Reload the page to try again.
+      {text}
     </p>
   );
 }

@@ -1,5 +1,5 @@
-import { getRouteApi } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
+import { getRouteApi, useRouter } from "@tanstack/react-router";
+import { type RefObject, useMemo, useRef, useState } from "react";
 import { cn } from "@/ui/cn";
 import { SearchBox } from "@/ui/search-box";
 import { Empty } from "@/ui/state";
@@ -31,13 +31,18 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
   const [query, setQuery] = useState("");
   const count = all.length;
   const changes = useMemo(() => shown(all, count, upTo, query), [all, count, upTo, query]);
-  const pane = usePane(changes);
+  const diff = useRef<HTMLDivElement>(null);
+  const pane = usePane(changes, diff);
   const { mode, file, open, isOpen, close } = pane;
   const hasRoom = useMedia("(min-width: 48rem)");
   if (all.length === 0) {
     return (
       <Empty title={feed.isWhole ? "No file has been changed" : "Looking for changes"}>
-        {sandbox.ended_at === null ? "They appear here as the agent makes them." : "This run ended with every file as it was."}
+        {sandbox.ended_at === null
+          ? "They appear here as the agent makes them."
+          : feed.isWhole
+            ? "This run ended with every file as it was."
+            : "They appear here as the run's events are loaded."}
       </Empty>
     );
   }
@@ -61,7 +66,7 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
             )}
           </div>
         </section>
-        <div className={cn("min-h-0 min-w-0", !isOpen && "max-[1100px]:@max-3xl:hidden")}>
+        <div ref={diff} className={cn("min-h-0 min-w-0", !isOpen && "max-[1100px]:@max-3xl:hidden")}>
           {!hasRoom && !isOpen ? null : mode === "session" ? (
             <SessionPane sandbox={sandbox} changes={changes} total={all.length} upTo={upTo} path={file} onBack={close} />
           ) : open === null ? null : (
@@ -73,17 +78,18 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
   );
 }
 
-/** Which diff is shown. The address names a change; where only one pane has room, it can be shut again. */
-function usePane(changes: readonly Change[]) {
+/** Which diff is shown. The address names a change; where only one pane has room, the way back leads to the list. */
+function usePane(changes: readonly Change[], diff: RefObject<HTMLDivElement | null>) {
   const { ev } = route.useSearch();
   const navigate = route.useNavigate();
+  const { history } = useRouter();
+  /** The change that was opened in place of the list, which stands before it in the browser's history. */
+  const overList = useRef<number>(undefined);
   const [mode, setMode] = useState<Mode>("turns");
   const [file, setFile] = useState<string | null>(null);
   const [seen, setSeen] = useState(ev);
-  const [isShut, setShut] = useState(false);
   if (ev !== seen) {
     setSeen(ev);
-    setShut(false);
     if (ev !== undefined) setMode("turns");
   }
   const chosen = ev === undefined ? undefined : changes.find((change) => change.seq === ev);
@@ -92,16 +98,18 @@ function usePane(changes: readonly Change[]) {
     setMode,
     file,
     open: chosen ?? changes[0] ?? null,
-    isOpen: !isShut && (mode === "turns" ? chosen !== undefined : file !== null),
-    close: () => setShut(true),
+    isOpen: mode === "turns" ? chosen !== undefined : file !== null,
+    close() {
+      if (mode === "session") setFile(null);
+      else if (overList.current === ev) history.back();
+      else void navigate({ search: (before) => ({ ...before, ev: undefined }), replace: true });
+    },
     openChange(change: Change) {
-      setShut(false);
-      void navigate({ search: (before) => ({ ...before, ev: change.seq }), replace: true });
+      const isAlone = diff.current?.checkVisibility() === false;
+      if (isAlone) overList.current = change.seq;
+      void navigate({ search: (before) => ({ ...before, ev: change.seq }), replace: !isAlone });
     },
-    openFile(path: string) {
-      setShut(false);
-      setFile(path);
-    },
+    openFile: setFile,
   };
 }
 

@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useParams } from "@tanstack/react-router";
 import { writeOut } from "@/ui/controls";
 import { preloadDiff } from "@/ui/diff";
 import { ChangeTypeBadge } from "./change-type";
@@ -10,6 +10,7 @@ import { changeDiffQuery } from "./queries";
 /** A changed file in one line, and the way to its diff. */
 export function FileLink({ change, sandboxId }: { change: Change; sandboxId: string }) {
   const queries = useQueryClient();
+  const isHere = useParams({ strict: false }).sandboxId === sandboxId;
   /** Whoever points at it will likely see it: its text and what draws it are on their way before it is pressed. */
   const prepare = () => {
     preloadDiff();
@@ -22,7 +23,8 @@ export function FileLink({ change, sandboxId }: { change: Change; sandboxId: str
       onFocus={prepare}
       to="/sandbox/$sandboxId"
       params={{ sandboxId }}
-      search={(before) => ({ ...before, view: "changes" as const, ev: change.seq })}
+      // Elsewhere the same words mean something else.
+      search={(before) => ({ ...(isHere ? before : {}), view: "changes" as const, ev: change.seq })}
       title={`See how ${writeOut(change.path)} changed`}
       className="flex max-w-2xl flex-wrap items-center gap-x-2 gap-y-0.5 rounded-md border bg-surface px-2 py-0.5 hover:border-accent"
     >

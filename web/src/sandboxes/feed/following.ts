@@ -2,11 +2,13 @@ import type { SandboxEvent } from "@/api/client";
 import type { Connection } from "@/live/connection";
 import type { Feed } from "./feed";
 import { fill, load } from "./loading";
+import { keepTrying } from "./trying";
 
 export interface Following {
   sandboxId: string;
   /** An event that should be there soon, wherever it is in the run. */
   wanted?: number;
+  /** What is in the way of loading; null when nothing is any more. */
   onError: (error: unknown) => void;
 }
 
@@ -21,20 +23,25 @@ export function follow(
   let filling: Promise<void> | null = null;
   let early: SandboxEvent[] = [];
 
-  const unlessEnded = (error: unknown) => {
-    if (!signal.aborted) onError(error);
-  };
+  const troubles = new Map<string, unknown>();
+
+  function keepOn(name: string, act: () => Promise<void>): Promise<void> {
+    const onTrouble = (error: unknown) => {
+      if (error === null) troubles.delete(name);
+      else troubles.set(name, error);
+      onError(troubles.values().next().value ?? null);
+    };
+    return keepTrying(act, { connection, signal, onTrouble });
+  }
 
   function add(events: readonly SandboxEvent[]): void {
     if (!feed.append(events)) catchUp();
   }
 
   function catchUp(): void {
-    filling ??= fill(feed, sandboxId, signal)
-      .catch(unlessEnded)
-      .finally(() => {
-        filling = null;
-      });
+    filling ??= keepOn("newer", () => fill(feed, sandboxId, signal)).finally(() => {
+      filling = null;
+    });
   }
 
   // Subscribed before anything is loaded, so nothing falls in between; what comes early waits for the first page.
@@ -55,10 +62,17 @@ export function follow(
     early = [];
     add(held);
   });
-  load(feed, sandboxId, wanted, signal).catch(unlessEnded);
+  // What was loaded while nothing could be heard may have become old before it could.
+  let wasLost = connection.state === "lost";
+  const unwatchLink = connection.watch(() => {
+    if (connection.state === "open" && wasLost && feed.events.length > 0) catchUp();
+    wasLost = connection.state === "lost";
+  });
+  void keepOn("older", () => load(feed, sandboxId, wanted, signal));
   return () => {
     controller.abort();
     unsubscribe();
     unwatch();
+    unwatchLink();
   };
 }

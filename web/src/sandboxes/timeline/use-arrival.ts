@@ -1,4 +1,5 @@
 import { type RefObject, useEffect, useRef } from "react";
+import { notify } from "@/ui/notices";
 import type { Scrolling } from "@/ui/use-scroll";
 import type { Feed } from "../feed/feed";
 import type { Timeline } from "./grouping";
@@ -33,7 +34,9 @@ export function useArrival(way: {
   useEffect(() => {
     if (!isThere || target === null) return;
     if (place === -1) {
-      if (feed.isWhole || target > feed.newest) scrolling.arrived();
+      if (!feed.isWhole && target <= feed.newest) return;
+      scrolling.toLatest();
+      notify(`There is no event ${target} in this run; the last one is ${feed.newest}.`, { isBad: true });
       return;
     }
     const index = shown.indexOfRow(place);

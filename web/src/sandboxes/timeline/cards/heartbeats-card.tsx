@@ -24,7 +24,7 @@ export function HeartbeatsCard({ row }: { row: Row }) {
       className="text-xs text-faint"
       mark={<HeartPulse aria-hidden className="mt-1 size-3.5 shrink-0" />}
       head={
-        <span>
+        <span className="leading-5.5">
           {beats.length === 1 ? "1 heartbeat" : `${beats.length} heartbeats · ${duration(span)}`} · last <Ago at={last.occurred_at} />
         </span>
       }

@@ -51,7 +51,11 @@ export function RunCard({ rows, runKey }: { rows: readonly Row[]; runKey: number
 function wordsFor(tools: readonly string[]): string {
   const commands = tools.filter((tool) => tool === "Bash").length;
   const looks = tools.length - commands;
-  if (looks === 0) return `Ran ${commands} commands`;
-  if (commands === 0) return `Looked ${looks} times`;
-  return `Ran ${commands} ${commands === 1 ? "command" : "commands"}, looked ${looks} ${looks === 1 ? "time" : "times"}`;
+  const [ran, times] = [`Ran ${many(commands, "command")}`, many(looks, "time")];
+  if (looks === 0) return ran;
+  return commands === 0 ? `Looked ${times}` : `${ran}, looked ${times}`;
+}
+
+function many(amount: number, what: string): string {
+  return `${amount} ${what}${amount === 1 ? "" : "s"}`;
 }
