@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 import pytest
-from playwright.sync_api import BrowserContext, Request, Route, expect
+from playwright.sync_api import BrowserContext, Request, Route, WebSocketRoute, expect
 
 from tests.browser.runs import LONG, badge, finished
 from tests.browser.ticking import events_on_page, ticking
@@ -230,3 +230,29 @@ def test_what_is_shown_stays_when_it_cannot_be_loaded_again(quiet: BrowserContex
         expect(page.get_by_role("alert")).to_have_count(0)
     platform.post(f"/tasks/{task['id']}/cancel")
     expect(row).to_contain_text("stopped")
+
+
+def test_what_happens_between_the_first_look_and_the_first_word_is_shown(
+    quiet: BrowserContext, platform: Platform
+) -> None:
+    task = ticking(platform, times=10_000)
+    wishes: list[str | bytes] = []
+    lines: list[WebSocketRoute] = []
+
+    def hold(line: WebSocketRoute) -> None:
+        lines.append(line.connect_to_server())
+        line.on_message(lambda wish: wishes.append(wish))
+
+    page = quiet.new_page()
+    page.route_web_socket(re.compile("/api/v1/ws/events"), hold)
+    page.goto(f"/sandbox/{task['sandbox_id']}")
+    feed = page.get_by_role("feed")
+    expect(feed.get_by_role("article").first).to_be_visible()
+    platform.post(f"/tasks/{task['id']}/cancel")
+    platform.event(task["sandbox_id"], "sandbox.terminated")
+    expect(feed.get_by_text("Sandbox ended")).to_have_count(0)
+
+    for wish in wishes:
+        lines[-1].send(wish)
+
+    expect(feed.get_by_text("Sandbox ended")).to_be_visible()

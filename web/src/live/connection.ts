@@ -145,7 +145,10 @@ export class Connection {
       case "live": {
         const subscription = this.#subscriptions.get(line.subscription ?? "");
         if (subscription === undefined) return;
-        subscription.since ??= line.id;
+        if (subscription.since === null) {
+          subscription.since = line.id;
+          subscription.listener.onBegin?.();
+        }
         subscription.isLive ||= line.type === "live";
         return;
       }

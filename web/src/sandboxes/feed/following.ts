@@ -22,6 +22,9 @@ export function follow(
   const { signal } = controller;
   let filling: Promise<void> | null = null;
   let early: SandboxEvent[] = [];
+  // Between what was loaded and what is told from now on there may be something: it is looked for once both are there.
+  let hasLoaded = false;
+  let hasBegun = false;
 
   const troubles = new Map<string, unknown>();
 
@@ -44,7 +47,7 @@ export function follow(
     });
   }
 
-  // Subscribed before anything is loaded, so nothing falls in between; what comes early waits for the first page.
+  // What comes before the first page waits for it.
   const unsubscribe = connection.subscribe(
     { types: ["sandbox.event"], sandbox_id: sandboxId },
     {
@@ -52,6 +55,10 @@ export function follow(
         const events = items.map((item) => item.data as SandboxEvent);
         if (feed.events.length > 0 || feed.isWhole) add(events);
         else early = early.concat(events);
+      },
+      onBegin: () => {
+        hasBegun = true;
+        if (hasLoaded) catchUp();
       },
       onResync: catchUp,
     },
@@ -68,7 +75,10 @@ export function follow(
     if (connection.state === "open" && wasLost && feed.events.length > 0) catchUp();
     wasLost = connection.state === "lost";
   });
-  void keepOn("older", () => load(feed, sandboxId, wanted, signal));
+  void keepOn("older", () => load(feed, sandboxId, wanted, signal)).then(() => {
+    hasLoaded = true;
+    if (hasBegun && !signal.aborted) catchUp();
+  });
   return () => {
     controller.abort();
     unsubscribe();
