@@ -82,7 +82,9 @@ function Underway({ letter, posting }: { letter: Letter; posting: Posting }) {
   const isFailed = letter.state === "failed";
   return (
     <li className={cn("flex min-w-0 flex-wrap items-baseline gap-2 border-l-2 py-0.5 pl-2 text-xs", isFailed ? "border-l-bad" : "border-l-line-strong")}>
-      <span className="line-clamp-2 min-w-0 flex-1 basis-40 [overflow-wrap:anywhere]">{letter.body.content}</span>
+      <span className="line-clamp-2 min-w-0 flex-1 basis-40 [overflow-wrap:anywhere]" title={letter.body.content}>
+        {letter.body.content}
+      </span>
       {isFailed ? (
         <span role="alert" className="flex flex-wrap items-center gap-1 text-bad">
           Not sent: {letter.error}
