@@ -6,6 +6,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { Refusal } from "./api/client";
 import { router } from "./router";
+import { followTheme } from "./ui/theme";
 
 const queries = new QueryClient({
   defaultOptions: {
@@ -16,6 +17,7 @@ const queries = new QueryClient({
   },
 });
 
+followTheme();
 createRoot(document.getElementById("root")!).render(
   <StrictMode>
     <QueryClientProvider client={queries}>

@@ -23,13 +23,11 @@ export function forgetLetter(sandboxId: string, key: string): void {
   write(sandboxId, keptLetters(sandboxId).filter((letter) => letter.key !== key));
 }
 
-/** Another tab of this browser kept or forgot some; what it leaves is told. */
-export function watchLetters(changed: (sandboxId: string, left: readonly Letter[]) => void): () => void {
-  const told = ({ key, newValue }: StorageEvent) => {
+/** Another tab of this browser kept or forgot some; what it leaves is told, for as long as the page lives. */
+export function hearOfLetters(changed: (sandboxId: string, left: readonly Letter[]) => void): void {
+  addEventListener("storage", ({ key, newValue }) => {
     if (key?.startsWith(PREFIX)) changed(key.slice(PREFIX.length), parseLetters(newValue));
-  };
-  addEventListener("storage", told);
-  return () => removeEventListener("storage", told);
+  });
 }
 
 /** None of them is on its way any more: who was to wait for the answer is gone. */

@@ -1,11 +1,11 @@
 /** The outbox of each sandbox, wherever the person goes in the page. */
 
-import { forgetLetter, keepLetter, keptLetters, watchLetters } from "./kept-letters";
-import { type Outbox, type Posting, post } from "./outbox";
+import { forgetLetter, hearOfLetters, keepLetter, keptLetters } from "./kept-letters";
+import { type Letter, type Outbox, type Posting, post } from "./outbox";
 
 const outboxes = new Map<string, Outbox>();
 const watchers = new Set<() => void>();
-let unwatchLetters: (() => void) | undefined;
+let isHearing = false;
 
 export function outboxOf(sandboxId: string): Outbox {
   const known = outboxes.get(sandboxId);
@@ -24,18 +24,19 @@ export function changeOutbox(sandboxId: string, posting: Posting): void {
 }
 
 export function watchOutboxes(changed: () => void): () => void {
+  if (!isHearing) hearOfLetters(letGo);
+  isHearing = true;
   watchers.add(changed);
-  unwatchLetters ??= watchLetters((sandboxId, left) => {
-    const keys = new Set(left.map(({ key }) => key));
-    replace(sandboxId, outboxOf(sandboxId).filter(({ key, state }) => state !== "failed" || keys.has(key)));
-  });
   return () => {
     watchers.delete(changed);
-    if (watchers.size > 0) return;
-    unwatchLetters?.();
-    unwatchLetters = undefined;
-    forgetSent();
+    if (watchers.size === 0) forgetSent();
   };
+}
+
+/** What is not among those left was sent or dropped in another tab. */
+function letGo(sandboxId: string, left: readonly Letter[]): void {
+  const keys = new Set(left.map(({ key }) => key));
+  replace(sandboxId, outboxOf(sandboxId).filter(({ key, state }) => state !== "failed" || keys.has(key)));
 }
 
 /** Who looks next is shown the server's own list. */
