@@ -7,6 +7,7 @@ import { createRoot } from "react-dom/client";
 import { Refusal } from "./api/client";
 import { router } from "./router";
 import { followTheme } from "./ui/theme";
+import { followTimes } from "./ui/times";
 
 const queries = new QueryClient({
   defaultOptions: {
@@ -18,6 +19,7 @@ const queries = new QueryClient({
 });
 
 followTheme();
+followTimes();
 createRoot(document.getElementById("root")!).render(
   <StrictMode>
     <QueryClientProvider client={queries}>

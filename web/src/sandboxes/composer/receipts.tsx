@@ -5,8 +5,8 @@ import { plain } from "@/ui/ansi-text";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
+import { Clock } from "@/ui/moment";
 import { ScrollBox } from "@/ui/scroll-box";
-import { absolute, clock } from "@/ui/time";
 import { type Letter, underway } from "./outbox";
 import { messagesQuery } from "./queries";
 import { type Sender, senderOf } from "./senders";
@@ -71,9 +71,7 @@ function Step({ name, at }: { name: string; at: string | null }) {
   return (
     <span className={name === "seen" ? "text-good" : "text-soft"}>
       {name}{" "}
-      <time dateTime={at} title={absolute(at)}>
-        {clock(at)}
-      </time>
+      <Clock at={at} />
     </span>
   );
 }
