@@ -54,7 +54,7 @@ export function AccountMenu({ me }: { me: Me }) {
           Switch between light and dark
         </Entry>
         <Choice isChosen={times.isExact} onChange={(isExact) => chooseTimes({ isExact })}>
-          Exact times instead of “3m ago”
+          Exact times
         </Choice>
         <Choice isChosen={times.isUtc} onChange={(isUtc) => chooseTimes({ isUtc })}>
           Times in UTC

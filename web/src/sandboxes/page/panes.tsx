@@ -11,8 +11,6 @@ const DetailsView = later("Details", () => import("../details/details-view").the
 
 const LABELS: Record<View, string> = { timeline: "Timeline", changes: "Changes", terminal: "Terminal", details: "Details" };
 
-const PANE = "min-h-0 flex-1 overflow-auto outline-none";
-
 /** Views of a sandbox, one at a time; each scrolls by itself. */
 export function Panes(props: {
   view: View;
@@ -22,7 +20,6 @@ export function Panes(props: {
   /** What the timeline's tab shows, where it has one. */
   timeline?: ReactNode;
 }) {
-  const hasTimeline = useOnce(props.view === "timeline");
   return (
     <Tabs.Root
       value={props.view}
@@ -40,31 +37,33 @@ export function Panes(props: {
           </Tabs.Trigger>
         ))}
       </Tabs.List>
-      {props.views.map((view) =>
-        view === "timeline" ? (
-          <Tabs.Content key={view} value={view} tabIndex={-1} forceMount hidden={props.view !== view} className={PANE}>
-            <Part what="timeline">
-              {/* It keeps its place, and what is written there, while another view is looked at; hidden, it does nothing. */}
-              <Activity mode={props.view === view ? "visible" : "hidden"}>{hasTimeline ? props.timeline : null}</Activity>
-            </Part>
-          </Tabs.Content>
-        ) : (
-          <Tabs.Content key={view} value={view} tabIndex={-1} className={PANE}>
-            <Part what={LABELS[view].toLowerCase()}>
+      {props.views.map((view) => (
+        <Tabs.Content
+          key={view}
+          value={view}
+          tabIndex={-1}
+          forceMount={view === "timeline" ? true : undefined}
+          hidden={view !== props.view}
+          className="min-h-0 flex-1 overflow-auto outline-none"
+        >
+          <Part what={LABELS[view].toLowerCase()}>
+            {view === "timeline" ? (
+              <Kept isShown={view === props.view}>{props.timeline}</Kept>
+            ) : (
               <ViewBody view={view} viewProps={props.viewProps} />
-            </Part>
-          </Tabs.Content>
-        ),
-      )}
+            )}
+          </Part>
+        </Tabs.Content>
+      ))}
     </Tabs.Root>
   );
 }
 
-/** Whether it is so, or was before. */
-function useOnce(isSo: boolean): boolean {
-  const [was, setWas] = useState(isSo);
-  if (isSo && !was) setWas(true);
-  return was || isSo;
+/** Once shown, it keeps its place and what is written in it while another view is looked at. Hidden, it does nothing. */
+function Kept({ isShown, children }: { isShown: boolean; children: ReactNode }) {
+  const [wasShown, setShown] = useState(isShown);
+  if (isShown && !wasShown) setShown(true);
+  return <Activity mode={isShown ? "visible" : "hidden"}>{wasShown ? children : null}</Activity>;
 }
 
 function ViewBody({ view, viewProps }: { view: Exclude<View, "timeline">; viewProps: ViewProps }) {
