@@ -28,3 +28,42 @@ def test_eight_tabs_on_sandboxes_are_live_at_once(context: BrowserContext, platf
         platform.post(f"/tasks/{task['id']}/cancel")
     for tab in tabs:
         expect(tab.get_by_text("It takes no more messages")).to_be_visible()
+
+
+def test_what_is_typed_sent_or_chosen_in_one_tab_is_so_in_the_other(
+    context: BrowserContext, platform: Platform
+) -> None:
+    task = ticking(platform, times=10_000)
+    one, other = context.new_page(), context.new_page()
+    for tab in (one, other):
+        tab.goto(f"/sandbox/{task['sandbox_id']}")
+    drafts = [tab.get_by_label("Message to the agent") for tab in (one, other)]
+    drafts[0].fill("said from one tab")
+    expect(drafts[1]).to_have_value("said from one tab")
+    one.get_by_role("button", name="Send", exact=True).click()
+    for draft in drafts:
+        expect(draft).to_have_value("")
+
+    expect(other.locator("html")).to_have_attribute("data-theme", "light")
+    one.get_by_role("button", name="Account: ").click()
+    one.get_by_role("menuitem", name="Switch between light and dark").click()
+    expect(other.locator("html")).to_have_attribute("data-theme", "dark")
+    platform.post(f"/tasks/{task['id']}/cancel")
+
+
+def test_a_message_that_one_tab_sent_again_is_no_longer_unsent_in_the_other(
+    quiet: BrowserContext, platform: Platform
+) -> None:
+    task = ticking(platform, times=10_000)
+    one, other = quiet.new_page(), quiet.new_page()
+    one.goto(f"/sandbox/{task['sandbox_id']}")
+    one.route("**/messages", lambda route: route.abort())
+    one.get_by_label("Message to the agent").fill("said at the second try")
+    one.get_by_role("button", name="Send", exact=True).click()
+    expect(one.get_by_text("Not sent:")).to_be_visible()
+    other.goto(f"/sandbox/{task['sandbox_id']}")
+    other.get_by_role("button", name="Send again").click()
+    for tab in (other, one):
+        expect(tab.get_by_text("Not sent:")).to_have_count(0)
+        expect(tab.get_by_role("feed").get_by_text("said at the second try")).to_be_visible()
+    platform.post(f"/tasks/{task['id']}/cancel")

@@ -6,6 +6,8 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { Refusal } from "./api/client";
 import { router } from "./router";
+import { followTheme } from "./ui/theme";
+import { followTimes } from "./ui/times";
 
 const queries = new QueryClient({
   defaultOptions: {
@@ -16,6 +18,8 @@ const queries = new QueryClient({
   },
 });
 
+followTheme();
+followTimes();
 createRoot(document.getElementById("root")!).render(
   <StrictMode>
     <QueryClientProvider client={queries}>

@@ -4,7 +4,7 @@ import { FileLink } from "@/sandboxes/changes/file-link";
 import { Badge, type Tone } from "@/ui/badge";
 import { cn } from "@/ui/cn";
 import { writeOut } from "@/ui/controls";
-import { absolute, clock } from "@/ui/time";
+import { Clock } from "@/ui/moment";
 import type { Entry, Kind } from "./entries";
 
 const TONES: Record<Kind, Tone> = { edits: "accent", tools: "neutral", messages: "info", runs: "good", states: "warn", errors: "bad" };
@@ -12,9 +12,7 @@ const TONES: Record<Kind, Tone> = { edits: "accent", tools: "neutral", messages:
 export const EntryRow = memo(function EntryRow({ entry, project, title }: { entry: Entry; project: string; title: string | undefined }) {
   return (
     <article className="flex items-start gap-3 border-b px-3 py-1.5">
-      <time dateTime={entry.at} title={absolute(entry.at)} className="w-14 shrink-0 font-mono text-2xs leading-5 text-faint">
-        {clock(entry.at)}
-      </time>
+      <Clock at={entry.at} className="w-14 shrink-0 font-mono text-2xs leading-5 text-faint" />
       <div className="min-w-0 flex-1">
         {entry.change === null ? (
           <p className="line-clamp-4 text-xs leading-5" title={entry.text.length > 120 ? entry.text : undefined}>

@@ -1,15 +1,22 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { CircleUser, Command as CommandIcon, Keyboard, LogOut, SunMoon } from "lucide-react";
+import { Check, CircleUser, Command as CommandIcon, Keyboard, LogOut, SunMoon } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
 import type { ReactNode } from "react";
 import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
+import { useTimes } from "@/ui/moment";
 import { chooseTheme, currentTheme } from "@/ui/theme";
+import { chooseTimes } from "@/ui/times";
 import { show } from "./overlays";
 import { leave, type Me } from "./session";
+
+const ITEM =
+  "flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-sm outline-none data-[highlighted]:bg-sunken [&_svg]:size-4 [&_svg]:text-faint";
 
 /** Who is signed in, and what concerns only them. */
 export function AccountMenu({ me }: { me: Me }) {
   const queries = useQueryClient();
+  const times = useTimes();
   const name = me.name === "" ? me.email : me.name;
   return (
     <DropdownMenu.Root modal={false}>
@@ -46,6 +53,12 @@ export function AccountMenu({ me }: { me: Me }) {
         <Entry icon={<SunMoon />} onSelect={() => chooseTheme(currentTheme() === "dark" ? "light" : "dark")}>
           Switch between light and dark
         </Entry>
+        <Choice isChosen={times.isExact} onChange={(isExact) => chooseTimes({ isExact })}>
+          Exact times
+        </Choice>
+        <Choice isChosen={times.isUtc} onChange={(isUtc) => chooseTimes({ isUtc })}>
+          Times in UTC
+        </Choice>
         <Entry icon={<LogOut />} onSelect={() => void leave(queries)}>
           Sign out
         </Entry>
@@ -54,12 +67,20 @@ export function AccountMenu({ me }: { me: Me }) {
   );
 }
 
+function Choice({ isChosen, onChange, children }: { isChosen: boolean; onChange: (isChosen: boolean) => void; children: string }) {
+  return (
+    <DropdownMenu.CheckboxItem checked={isChosen} onCheckedChange={onChange} className={cn(ITEM, "pl-8 data-[state=checked]:pl-2")}>
+      <DropdownMenu.ItemIndicator>
+        <Check />
+      </DropdownMenu.ItemIndicator>
+      {children}
+    </DropdownMenu.CheckboxItem>
+  );
+}
+
 function Entry({ icon, onSelect, children }: { icon: ReactNode; onSelect: () => void; children: string }) {
   return (
-    <DropdownMenu.Item
-      onSelect={onSelect}
-      className="flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-sm outline-none data-[highlighted]:bg-sunken [&_svg]:size-4 [&_svg]:text-faint"
-    >
+    <DropdownMenu.Item onSelect={onSelect} className={ITEM}>
       {icon}
       {children}
     </DropdownMenu.Item>

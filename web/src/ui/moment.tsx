@@ -1,6 +1,7 @@
 import { useSyncExternalStore } from "react";
 import { serverNow } from "./server-clock";
-import { absolute, ago } from "./time";
+import { absolute, ago, clock, short } from "./time";
+import { currentTimes, type Times, watchTimes } from "./times";
 
 let now = serverNow();
 let timer: ReturnType<typeof setInterval> | undefined;
@@ -28,12 +29,38 @@ export function useNow(): number {
   });
 }
 
-/** How long ago; the exact time on hover. */
+/** How times are told, also when that is chosen anew. */
+export function useTimes(): Times {
+  return useSyncExternalStore(watchTimes, currentTimes);
+}
+
+/** How long ago, with the exact time on hover; or that, where it is chosen. A press turns from one to the other. */
 export function Ago({ at }: { at: string }) {
-  const current = useNow();
+  const { isExact, isUtc } = useTimes();
   return (
-    <time dateTime={at} title={absolute(at)}>
-      {ago(at, current)}
+    <time dateTime={at} title={absolute(at, isUtc)} data-turns>
+      {isExact ? short(at, { isUtc, now: serverNow() }) : <Since at={at} />}
+    </time>
+  );
+}
+
+/** How long ago, and nothing else. */
+export function Since({ at }: { at: string }) {
+  return ago(at, useNow());
+}
+
+/** The date and the time of day. */
+export function Exact({ at }: { at: string }) {
+  const { isUtc } = useTimes();
+  return <time dateTime={at}>{absolute(at, isUtc)}</time>;
+}
+
+/** The time of day, with the date on hover. */
+export function Clock({ at, className }: { at: string; className?: string }) {
+  const { isUtc } = useTimes();
+  return (
+    <time dateTime={at} title={absolute(at, isUtc)} className={className}>
+      {clock(at, isUtc)}
     </time>
   );
 }

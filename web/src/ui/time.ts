@@ -1,3 +1,5 @@
+import { currentTimes } from "./times";
+
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
@@ -29,14 +31,31 @@ export function ago(moment: string | number, now: number): string {
   return `${Math.floor(seconds / DAY)}d ago`;
 }
 
-// Made once: `toLocaleString` makes one with each call, which a list of rows that tick can feel.
-const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const hours = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+const DATE = { month: "short", day: "numeric" } as const;
+const TIME = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" } as const;
 
-export function absolute(moment: string | number): string {
-  return whole.format(new Date(moment));
+// Made once: `toLocaleString` makes one with each call, which a list of rows that tick can feel.
+const whole = formats({ ...DATE, year: "numeric", ...TIME });
+const days = formats({ ...DATE, ...TIME });
+const hours = formats(TIME);
+
+function formats(options: Intl.DateTimeFormatOptions): Record<"local" | "utc", Intl.DateTimeFormat> {
+  return { local: new Intl.DateTimeFormat(undefined, options), utc: new Intl.DateTimeFormat(undefined, { ...options, timeZone: "UTC" }) };
 }
 
-export function clock(moment: string | number): string {
-  return hours.format(new Date(moment));
+/** The date and the time of day, told as the person chose. */
+export function absolute(moment: string | number, isUtc = currentTimes().isUtc): string {
+  return isUtc ? `${whole.utc.format(new Date(moment))} UTC` : whole.local.format(new Date(moment));
+}
+
+/** The same without the year, where that is this one. */
+export function short(moment: string | number, { isUtc, now }: { isUtc: boolean; now: number }): string {
+  const [at, today] = [new Date(moment), new Date(now)];
+  if (isUtc) return at.getUTCFullYear() === today.getUTCFullYear() ? `${days.utc.format(at)} UTC` : absolute(moment, true);
+  return at.getFullYear() === today.getFullYear() ? days.local.format(at) : absolute(moment, false);
+}
+
+/** The time of day, told as the person chose. */
+export function clock(moment: string | number, isUtc = currentTimes().isUtc): string {
+  return hours[isUtc ? "utc" : "local"].format(new Date(moment));
 }

@@ -16,6 +16,9 @@ const DELIVERIES: readonly { value: Delivery; label: string }[] = [
   { value: "end_of_turn", label: "At the end of the turn" },
 ];
 
+/** What was chosen for a sandbox. It goes with the page, so that who comes another day stops no turn unawares. */
+const chosen = new Map<string, Delivery>();
+
 /** Say something to the agent, and see how far it got. */
 export function Composer({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) {
   const posting = useOutbox(sandbox.id);
@@ -36,9 +39,13 @@ export function Composer({ sandbox, task }: { sandbox: Sandbox; task: Task | und
 
 function Writing({ sandboxId, onSend }: { sandboxId: string; onSend: (body: MessageIn) => void }) {
   const [text, write] = useDraft(sandboxId);
-  const [deliver, setDeliver] = useState<Delivery>("next_tool");
+  const [deliver, setDeliver] = useState<Delivery>(() => chosen.get(sandboxId) ?? "next_tool");
   const isEmpty = text.trim() === "";
 
+  const choose = (next: Delivery) => {
+    chosen.set(sandboxId, next);
+    setDeliver(next);
+  };
   const send = (event: FormEvent) => {
     event.preventDefault();
     if (isEmpty) return;
@@ -54,7 +61,7 @@ function Writing({ sandboxId, onSend }: { sandboxId: string; onSend: (body: Mess
     <form onSubmit={send} className="space-y-1.5 px-3 py-2">
       <DraftBox label="Message to the agent" placeholder="Say something to the agent" text={text} onWrite={write} className="max-sm:min-h-9" />
       <div className="flex flex-wrap items-center gap-2">
-        <Select aria-label="When it is delivered" value={deliver} onChange={(event) => setDeliver(event.target.value as Delivery)} className="h-7 py-0 text-xs">
+        <Select aria-label="When it is delivered" value={deliver} onChange={(event) => choose(event.target.value as Delivery)} className="h-7 py-0 text-xs">
           {DELIVERIES.map((each) => (
             <option key={each.value} value={each.value}>
               {each.label}

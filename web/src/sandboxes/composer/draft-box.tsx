@@ -1,16 +1,12 @@
-import { useState } from "react";
+import { useSyncExternalStore } from "react";
 import { cn } from "@/ui/cn";
 import { TextArea } from "@/ui/field";
-import { keepDraft, readDraft } from "./drafts";
+import { draftOf, keepDraft, watchDrafts } from "./drafts";
 
-/** What is typed for a sandbox's agent; it is kept in this browser until it is sent. */
+/** What is typed for a sandbox's agent; it is kept in this browser, the same in all its tabs, until it is sent. */
 export function useDraft(sandboxId: string): [text: string, write: (text: string) => void] {
-  const [text, setText] = useState(() => readDraft(sandboxId));
-  const write = (next: string) => {
-    setText(next);
-    keepDraft(sandboxId, next);
-  };
-  return [text, write];
+  const text = useSyncExternalStore(watchDrafts, () => draftOf(sandboxId));
+  return [text, (next) => keepDraft(sandboxId, next)];
 }
 
 /** Where it is typed. Enter is a new line; with Ctrl or Command it sends the form. */

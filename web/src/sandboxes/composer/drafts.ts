@@ -1,20 +1,51 @@
-/** What was typed and not sent, kept for each sandbox in this browser. */
+/** What was typed and not sent for each sandbox, kept in this browser and the same in all its tabs. */
 
-const keyOf = (sandboxId: string) => `draft:${sandboxId}`;
+const PREFIX = "draft:";
+const drafts = new Map<string, string>();
+const watchers = new Set<() => void>();
 
-export function readDraft(sandboxId: string): string {
+export function draftOf(sandboxId: string): string {
+  const known = drafts.get(sandboxId);
+  if (known !== undefined) return known;
+  const kept = read(sandboxId);
+  drafts.set(sandboxId, kept);
+  return kept;
+}
+
+export function keepDraft(sandboxId: string, text: string): void {
+  write(sandboxId, text);
+  replace(sandboxId, text);
+}
+
+export function watchDrafts(changed: () => void): () => void {
+  addEventListener("storage", hear);
+  watchers.add(changed);
+  return () => watchers.delete(changed);
+}
+
+/** Another tab wrote on one, or sent it; that is heard for as long as the page lives. */
+function hear({ key, newValue }: StorageEvent): void {
+  if (key?.startsWith(PREFIX)) replace(key.slice(PREFIX.length), newValue ?? "");
+}
+
+function replace(sandboxId: string, text: string): void {
+  drafts.set(sandboxId, text);
+  for (const each of watchers) each();
+}
+
+function read(sandboxId: string): string {
   try {
-    return localStorage.getItem(keyOf(sandboxId)) ?? "";
+    return localStorage.getItem(PREFIX + sandboxId) ?? "";
   } catch {
     return "";
   }
 }
 
 /** A browser that keeps nothing loses the draft when the page goes, no sooner. */
-export function keepDraft(sandboxId: string, text: string): void {
+function write(sandboxId: string, text: string): void {
   try {
-    if (text === "") localStorage.removeItem(keyOf(sandboxId));
-    else localStorage.setItem(keyOf(sandboxId), text);
+    if (text === "") localStorage.removeItem(PREFIX + sandboxId);
+    else localStorage.setItem(PREFIX + sandboxId, text);
   } catch {
     return;
   }

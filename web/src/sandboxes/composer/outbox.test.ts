@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Message } from "@/api/client";
+import { parseLetters } from "./kept-letters";
 import { type Outbox, type Posting, post, underway } from "./outbox";
 import { senderOf } from "./senders";
 
@@ -22,6 +23,14 @@ describe("the outbox", () => {
     const older = { message_id: "m1", content: "hello" } as Message;
     expect(underway(after(sent), [older])).toHaveLength(1);
     expect(underway(after(sent), [{ message_id: "m2", content: "hello" } as Message, older])).toHaveLength(0);
+  });
+});
+
+describe("letters that were kept", () => {
+  it("come back under the same key, as not sent", () => {
+    const refused = after(sent, { type: "refused", key: "k", error: "too long" });
+    expect(parseLetters(JSON.stringify(refused))).toEqual(refused);
+    expect(parseLetters(JSON.stringify(after(sent)))).toMatchObject([{ key: "k", state: "failed", error: expect.stringContaining("only once") }]);
   });
 });
 

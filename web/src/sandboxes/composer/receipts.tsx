@@ -5,8 +5,8 @@ import { plain } from "@/ui/ansi-text";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
+import { Clock } from "@/ui/moment";
 import { ScrollBox } from "@/ui/scroll-box";
-import { absolute, clock } from "@/ui/time";
 import { type Letter, underway } from "./outbox";
 import { messagesQuery } from "./queries";
 import { type Sender, senderOf } from "./senders";
@@ -71,9 +71,7 @@ function Step({ name, at }: { name: string; at: string | null }) {
   return (
     <span className={name === "seen" ? "text-good" : "text-soft"}>
       {name}{" "}
-      <time dateTime={at} title={absolute(at)}>
-        {clock(at)}
-      </time>
+      <Clock at={at} />
     </span>
   );
 }
@@ -82,7 +80,9 @@ function Underway({ letter, posting }: { letter: Letter; posting: Posting }) {
   const isFailed = letter.state === "failed";
   return (
     <li className={cn("flex min-w-0 flex-wrap items-baseline gap-2 border-l-2 py-0.5 pl-2 text-xs", isFailed ? "border-l-bad" : "border-l-line-strong")}>
-      <span className="line-clamp-2 min-w-0 flex-1 basis-40 [overflow-wrap:anywhere]">{letter.body.content}</span>
+      <span className="line-clamp-2 min-w-0 flex-1 basis-40 [overflow-wrap:anywhere]" title={letter.body.content}>
+        {letter.body.content}
+      </span>
       {isFailed ? (
         <span role="alert" className="flex flex-wrap items-center gap-1 text-bad">
           Not sent: {letter.error}

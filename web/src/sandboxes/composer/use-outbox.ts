@@ -1,7 +1,8 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useReducer } from "react";
+import { useSyncExternalStore } from "react";
 import { type MessageIn, newKey, reason } from "@/api/client";
-import { type Letter, type Outbox, post } from "./outbox";
+import type { Letter, Outbox } from "./outbox";
+import { changeOutbox, outboxOf, watchOutboxes } from "./outboxes";
 import { messagesQuery, sendMessage } from "./queries";
 
 export interface Posting {
@@ -11,18 +12,18 @@ export interface Posting {
   drop(letter: Letter): void;
 }
 
-/** Sends messages; what could not be sent stays until it is sent again or dropped. */
+/** Sends messages; what could not be sent stays, in this browser too, until it is sent again or dropped. */
 export function useOutbox(sandboxId: string): Posting {
   const queries = useQueryClient();
-  const [outbox, dispatch] = useReducer(post, []);
+  const outbox = useSyncExternalStore(watchOutboxes, () => outboxOf(sandboxId));
 
   async function deliver(key: string, body: MessageIn) {
     try {
       const queued = await sendMessage(sandboxId, body, key);
-      dispatch({ type: "taken", key, messageId: queued.message_id });
+      changeOutbox(sandboxId, { type: "taken", key, messageId: queued.message_id });
       await queries.invalidateQueries({ queryKey: ["messages", sandboxId] });
     } catch (error) {
-      dispatch({ type: "refused", key, error: reason(error) });
+      changeOutbox(sandboxId, { type: "refused", key, error: reason(error) });
     }
   }
 
@@ -31,13 +32,13 @@ export function useOutbox(sandboxId: string): Posting {
     send(body) {
       const key = newKey();
       const { items } = queries.getQueryData(messagesQuery(sandboxId).queryKey) ?? { items: [] };
-      dispatch({ type: "sent", key, body, after: items[0]?.message_id ?? null });
+      changeOutbox(sandboxId, { type: "sent", key, body, after: items[0]?.message_id ?? null });
       void deliver(key, body);
     },
     again(letter) {
-      dispatch({ type: "again", key: letter.key });
+      changeOutbox(sandboxId, { type: "again", key: letter.key });
       void deliver(letter.key, letter.body);
     },
-    drop: (letter) => dispatch({ type: "dropped", key: letter.key }),
+    drop: (letter) => changeOutbox(sandboxId, { type: "dropped", key: letter.key }),
   };
 }

@@ -7,8 +7,8 @@ import { buttonLook } from "@/ui/button";
 import { writeOut } from "@/ui/controls";
 import { FactList, Facts } from "@/ui/facts";
 import { bytes, count, usd } from "@/ui/figures";
-import { Ago } from "@/ui/moment";
-import { absolute, duration } from "@/ui/time";
+import { Exact, Since } from "@/ui/moment";
+import { duration } from "@/ui/time";
 import { useCollected } from "../feed/collected";
 import { taskQuery } from "../queries";
 import { StateLabel } from "../state-label";
@@ -159,7 +159,7 @@ function Code({ children }: { children: ReactNode }) {
 function moment(at: string): ReactNode {
   return (
     <span key={at}>
-      {absolute(at)} <span className="text-faint">(<Ago at={at} />)</span>
+      <Exact at={at} /> <span className="text-faint">(<Since at={at} />)</span>
     </span>
   );
 }

@@ -1,5 +1,5 @@
 import { Tabs } from "radix-ui";
-import type { ReactNode } from "react";
+import { Activity, type ReactNode, useState } from "react";
 import type { View } from "@/search";
 import { later } from "@/ui/later";
 import { Part } from "@/ui/part";
@@ -38,14 +38,32 @@ export function Panes(props: {
         ))}
       </Tabs.List>
       {props.views.map((view) => (
-        <Tabs.Content key={view} value={view} tabIndex={-1} className="min-h-0 flex-1 overflow-auto outline-none">
+        <Tabs.Content
+          key={view}
+          value={view}
+          tabIndex={-1}
+          forceMount={view === "timeline" ? true : undefined}
+          hidden={view !== props.view}
+          className="min-h-0 flex-1 overflow-auto outline-none"
+        >
           <Part what={LABELS[view].toLowerCase()}>
-            {view === "timeline" ? props.timeline : <ViewBody view={view} viewProps={props.viewProps} />}
+            {view === "timeline" ? (
+              <Kept isShown={view === props.view}>{props.timeline}</Kept>
+            ) : (
+              <ViewBody view={view} viewProps={props.viewProps} />
+            )}
           </Part>
         </Tabs.Content>
       ))}
     </Tabs.Root>
   );
+}
+
+/** Once shown, it keeps its place and what is written in it while another view is looked at. Hidden, it does nothing. */
+function Kept({ isShown, children }: { isShown: boolean; children: ReactNode }) {
+  const [wasShown, setShown] = useState(isShown);
+  if (isShown && !wasShown) setShown(true);
+  return <Activity mode={isShown ? "visible" : "hidden"}>{wasShown ? children : null}</Activity>;
 }
 
 function ViewBody({ view, viewProps }: { view: Exclude<View, "timeline">; viewProps: ViewProps }) {

@@ -5,8 +5,8 @@ import { Marked } from "@/ui/ansi";
 import { plain } from "@/ui/ansi-text";
 import { writeOut } from "@/ui/controls";
 import { CopyButton } from "@/ui/copy-button";
-import { useNow } from "@/ui/moment";
-import { absolute, clock, duration } from "@/ui/time";
+import { Clock, useNow } from "@/ui/moment";
+import { duration } from "@/ui/time";
 import type { Command, Outcome } from "./commands";
 
 /** A command as it was typed, and how it ended. */
@@ -31,9 +31,7 @@ export function CommandRow(props: {
             <Marked text={writeOut(command.command)} query={props.query} />
           </pre>
           <p className="flex flex-wrap items-center gap-x-2 text-2xs text-faint">
-            <time dateTime={command.at} title={absolute(command.at)}>
-              {clock(command.at)}
-            </time>
+            <Clock at={command.at} />
             {command.turn === null ? null : <span>turn {command.turn}</span>}
             {command.isSubagent ? <span>sub-agent</span> : null}
             {command.description === null ? null : <span className="[overflow-wrap:anywhere]">{writeOut(command.description)}</span>}

@@ -1,9 +1,9 @@
 import { HeartPulse } from "lucide-react";
 import type { SandboxEvent } from "@/api/client";
 import { plain } from "@/ui/ansi-text";
-import { Ago } from "@/ui/moment";
+import { Ago, Clock } from "@/ui/moment";
 import { ScrollBox } from "@/ui/scroll-box";
-import { clock, duration } from "@/ui/time";
+import { duration } from "@/ui/time";
 import { num, str } from "../../payload";
 import type { Row } from "../grouping";
 import { useTimelineState } from "../state";
@@ -40,7 +40,7 @@ function Beats({ beats }: { beats: readonly SandboxEvent[] }) {
       <ol className="space-y-0.5">
       {beats.slice(-SHOWN).map((beat) => (
         <li key={beat.seq}>
-          #{beat.seq} {clock(beat.occurred_at)} {plain(describe(beat))}
+          #{beat.seq} <Clock at={beat.occurred_at} /> {plain(describe(beat))}
         </li>
       ))}
       </ol>

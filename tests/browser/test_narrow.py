@@ -1,0 +1,70 @@
+"""A sandbox's page where there is room for one view at a time: going to another and back changes nothing."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.runs import a_run, sandbox_of
+from tests.e2e.platform import Platform
+
+#: It says something before each command, so that no two of them are drawn as one.
+TALKING = """
+match: 'a talkative run'
+steps:
+  - text: 'One more **step** that has a few words to say about what comes next, more than fit on one line.'
+    tool: Bash
+    input: {command: echo tick}
+    delay_s: 0.2
+    repeat: 10000
+"""
+
+#: By how much each row misses the end of the one before it.
+GAPS = """box => [...box.querySelectorAll(':scope > [role=feed] > [role=article]')]
+    .map(row => row.getBoundingClientRect())
+    .sort((one, other) => one.top - other.top)
+    .map((row, index, all) => index === 0 ? 0 : Math.abs(row.top - all[index - 1].bottom))"""
+
+
+def place(box: Locator) -> float:
+    return float(box.evaluate("box => box.scrollTop"))
+
+
+def look_elsewhere(page: Page) -> None:
+    """Go to another view, and back when some more has happened and is on the page."""
+    page.get_by_role("tab", name="Details").click()
+    expect(page.get_by_role("tabpanel", name="Details")).to_be_visible()
+    expect(page.get_by_role("feed")).to_have_count(0)
+    moment = page.get_by_role("slider", name="Moment of the run")
+    enough = int(moment.get_attribute("aria-valuemax") or 0) + 8
+    page.wait_for_function(
+        "([slider, enough]) => Number(slider.ariaValueMax) > enough", arg=[moment.element_handle(), enough]
+    )
+    page.get_by_role("tab", name="Timeline").click()
+
+
+def test_the_timeline_keeps_its_place_and_its_end(page: Page, platform: Platform) -> None:
+    task = a_run(platform, "a talkative run", TALKING)
+    page.set_viewport_size({"width": 390, "height": 620})
+    page.goto(f"/sandbox/{sandbox_of(platform, task)}")
+    box = page.get_by_role("feed", name="Events").locator("..")
+    expect(box.get_by_role("article").nth(8)).to_be_visible()
+
+    look_elsewhere(page)
+    expect(page.get_by_role("button", name="Jump to latest")).to_have_count(0)
+    assert box.evaluate("box => box.scrollHeight - box.scrollTop - box.clientHeight") <= 64
+
+    box.hover()
+    page.mouse.wheel(0, -120)
+    jump = page.get_by_role("button", name="Jump to latest")
+    expect(jump).to_have_text(re.compile(r"\(\d+ new\)"))
+    before = place(box)
+    assert before > 0
+
+    look_elsewhere(page)
+    expect(jump).to_be_visible()
+    assert place(box) == pytest.approx(before, abs=1)
+    assert max(box.evaluate(GAPS)) <= 1
+    jump.click()
+    expect(jump).to_have_count(0)
+    platform.post(f"/tasks/{task['id']}/cancel")

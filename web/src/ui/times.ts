@@ -1,0 +1,71 @@
+/** How the page tells times: chosen once for all of it, kept in this browser, the same in all its tabs. */
+
+export interface Times {
+  /** How long ago, or the date and the time of day. */
+  readonly isExact: boolean;
+  readonly isUtc: boolean;
+}
+
+const KEY = "times";
+/** Where a press is meant for something else than the time in it. */
+const CONTROLS = "a, button, label, summary, [role=button], [role=link], [role=option], [role=menuitem], [role=tab]";
+
+let times = readTimes(kept());
+const watchers = new Set<() => void>();
+
+export function currentTimes(): Times {
+  return times;
+}
+
+export function watchTimes(changed: () => void): () => void {
+  watchers.add(changed);
+  return () => watchers.delete(changed);
+}
+
+export function chooseTimes(fields: Partial<Times>): void {
+  show({ ...times, ...fields });
+  try {
+    localStorage.setItem(KEY, writeTimes(times));
+  } catch {
+    return;
+  }
+}
+
+/** A press on a time that is part of nothing else turns all of them; another tab's choice is this one's too. */
+export function followTimes(): void {
+  document.addEventListener("click", ({ target, defaultPrevented }) => {
+    const time = target instanceof Element ? target.closest("time[data-turns]") : null;
+    if (time === null || defaultPrevented || time.closest(CONTROLS) !== null || isSelecting()) return;
+    chooseTimes({ isExact: !times.isExact });
+  });
+  addEventListener("storage", ({ key, newValue }) => {
+    if (key === KEY) show(readTimes(newValue));
+  });
+}
+
+export function readTimes(text: string | null): Times {
+  const words = (text ?? "").split(" ");
+  return { isExact: words.includes("exact"), isUtc: words.includes("utc") };
+}
+
+export function writeTimes({ isExact, isUtc }: Times): string {
+  return `${isExact ? "exact" : "relative"} ${isUtc ? "utc" : "local"}`;
+}
+
+function kept(): string | null {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null;
+  }
+}
+
+function show(next: Times): void {
+  times = next;
+  for (const each of watchers) each();
+}
+
+/** Whoever marks a time to copy it has pressed on it too. */
+function isSelecting(): boolean {
+  return getSelection()?.isCollapsed === false;
+}
