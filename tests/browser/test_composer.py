@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
-from tests.browser.test_reconnect import without_api
+from tests.browser.conftest import sign_in
+from tests.browser.outages import without_api
 from tests.browser.ticking import ticking
 from tests.e2e.platform import Json, Platform
 
@@ -98,3 +99,16 @@ def test_a_narrow_page_keeps_what_is_written_when_another_view_is_looked_at(quie
     expect(page.get_by_text("Not sent:")).to_be_visible()
     expect(page.get_by_label("Message to the agent")).to_have_value("and more")
     expect(page.get_by_label("When it is delivered")).to_have_value("end_of_turn")
+
+
+def test_who_signs_out_leaves_nothing_of_it_behind(context: BrowserContext, platform: Platform, task: Json) -> None:
+    page = context.new_page()
+    page.goto(f"/sandbox/{task['sandbox_id']}")
+    page.get_by_label("Message to the agent").fill(WORDS)
+    page.get_by_role("button", name="Account").click()
+    page.get_by_role("menuitem", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in to OmoiOS")).to_be_visible()
+
+    sign_in(context, platform)
+    page.goto(f"/sandbox/{task['sandbox_id']}")
+    expect(page.get_by_label("Message to the agent")).to_have_value("")

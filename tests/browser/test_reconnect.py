@@ -1,14 +1,13 @@
 """The server goes away and comes back: the page says so, goes on by itself, and has missed nothing."""
 
-import os
 import re
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import pytest
 from playwright.sync_api import BrowserContext, Request, Route, WebSocketRoute, expect
 
+from tests.browser.outages import without_api, without_network, without_platform
 from tests.browser.runs import LONG, badge, finished
 from tests.browser.ticking import events_on_page, ticking
 from tests.e2e.platform import Platform
@@ -23,40 +22,6 @@ EVENTS = re.compile(r"/api/v1/sandboxes/[^/]+/events\?")
 NOT_YET = "Some events could not be loaded yet; the page goes on trying."
 
 Outage = Callable[[Platform, BrowserContext], AbstractContextManager[None]]
-
-
-@contextmanager
-def without_api(platform: Platform, _: BrowserContext) -> Iterator[None]:
-    """The API is killed, and whoever would start it again is held."""
-    assert platform.process is not None
-    api = platform.part("api")
-    os.kill(platform.process.pid, signal.SIGSTOP)
-    os.kill(api, signal.SIGKILL)
-    try:
-        yield
-    finally:
-        os.kill(platform.process.pid, signal.SIGCONT)
-        platform.get("/auth/me")
-
-
-@contextmanager
-def without_platform(platform: Platform, _: BrowserContext) -> Iterator[None]:
-    """Everything is killed but the sandboxes."""
-    platform.kill()
-    try:
-        yield
-    finally:
-        platform.start()
-
-
-@contextmanager
-def without_network(_: Platform, context: BrowserContext) -> Iterator[None]:
-    """The browser is offline; the agent knows nothing of it."""
-    context.set_offline(True)
-    try:
-        yield
-    finally:
-        context.set_offline(False)
 
 
 @pytest.mark.parametrize("outage", [without_api, without_platform, without_network])

@@ -1,4 +1,3 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { Check, CircleUser, Command as CommandIcon, Keyboard, LogOut, SunMoon } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
 import type { ReactNode } from "react";
@@ -15,7 +14,6 @@ const ITEM =
 
 /** Who is signed in, and what concerns only them. */
 export function AccountMenu({ me }: { me: Me }) {
-  const queries = useQueryClient();
   const times = useTimes();
   const name = me.name === "" ? me.email : me.name;
   return (
@@ -59,7 +57,7 @@ export function AccountMenu({ me }: { me: Me }) {
         <Choice isChosen={times.isUtc} onChange={(isUtc) => chooseTimes({ isUtc })}>
           Times in UTC
         </Choice>
-        <Entry icon={<LogOut />} onSelect={() => void leave(queries)}>
+        <Entry icon={<LogOut />} onSelect={() => void leave()}>
           Sign out
         </Entry>
       </DropdownMenu.Content>

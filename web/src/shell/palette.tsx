@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
 import { Activity, Boxes, HeartPulse, Keyboard, LogOut, Plus, SquareKanban, SunMoon, Ticket as TicketIcon } from "lucide-react";
@@ -75,7 +75,6 @@ type Then = (run: () => unknown) => () => void;
 
 function Doings({ then }: { then: Then }) {
   const navigate = useNavigate();
-  const queries = useQueryClient();
   return (
     <Command.Group heading="Do" className={GROUP}>
       <Item icon={<Plus />} keys="c" onSelect={then(() => show("new-ticket"))}>
@@ -90,7 +89,7 @@ function Doings({ then }: { then: Then }) {
       <Item icon={<Keyboard />} keys="?" onSelect={then(() => show("keys"))}>
         Show the keys
       </Item>
-      <Item icon={<LogOut />} onSelect={then(() => leave(queries))}>
+      <Item icon={<LogOut />} onSelect={then(() => leave())}>
         Sign out
       </Item>
     </Command.Group>

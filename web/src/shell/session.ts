@@ -35,10 +35,14 @@ export async function signOut(): Promise<void> {
   await fetch("/api/v1/auth/session", { method: "DELETE" });
 }
 
-/** Sign out and forget all that was loaded. */
-export async function leave(queries: QueryClient): Promise<void> {
+/** What was written to agents and not sent. */
+const WRITTEN = /^(draft|letters):/;
+
+/** Sign out and leave nothing for who comes next: what was written goes, and what was loaded goes with the page. */
+export async function leave(): Promise<void> {
   await signOut();
-  forgetAll(queries);
+  for (const key of Object.keys(localStorage)) if (WRITTEN.test(key)) localStorage.removeItem(key);
+  location.assign("/");
 }
 
 /** Nobody is signed in any more: what was loaded is not theirs to see. */

@@ -23,7 +23,6 @@ export function follow(
   let filling: Promise<void> | null = null;
   let early: SandboxEvent[] = [];
   // Between what was loaded and what is told from now on there may be something: it is looked for once both are there.
-  let hasLoaded = false;
   let hasBegun = false;
 
   const troubles = new Map<string, unknown>();
@@ -58,7 +57,7 @@ export function follow(
       },
       onBegin: () => {
         hasBegun = true;
-        if (hasLoaded) catchUp();
+        if (feed.isWhole) catchUp();
       },
       onResync: catchUp,
     },
@@ -76,8 +75,7 @@ export function follow(
     wasLost = connection.state === "lost";
   });
   void keepOn("older", () => load(feed, sandboxId, wanted, signal)).then(() => {
-    hasLoaded = true;
-    if (hasBegun && !signal.aborted) catchUp();
+    if (hasBegun && feed.isWhole && !signal.aborted) catchUp();
   });
   return () => {
     controller.abort();
