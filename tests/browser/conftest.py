@@ -9,18 +9,19 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
+from tests.conftest import IN_MEMORY
 from tests.e2e.platform import Platform, one_for_all
 from tools.chromium import find_chromium
 
 #: Machines under load are slow.
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
 expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="session")
 def platform(prepared: Path) -> Iterator[Platform]:
     """A platform for the whole session; tests take a project of their own in it."""
-    with one_for_all(prepared, place="/tmp") as shared:
+    with one_for_all(prepared, place=IN_MEMORY) as shared:
         yield shared
 
 

@@ -104,6 +104,7 @@ def test_a_ticket_is_filed_watched_steered_and_verified(page: Page, platform: Pl
     receipt = page.get_by_label("Messages to the agent").get_by_role("listitem").filter(has_text="Remember the zebra")
     expect(receipt).to_contain_text(re.compile(r"queued \d"))
     expect(receipt).to_contain_text("delivered …")
+    platform.event(page.url.rpartition("/")[2].partition("?")[0], "agent.message_injected")
     expect(receipt).to_contain_text(re.compile(r"delivered \d"))
     expect(receipt).to_contain_text(re.compile(r"seen \d"))
     expect(row(page, "said to the agent")).to_contain_text("Remember the zebra")

@@ -24,6 +24,8 @@ from tests.faults.proxy import Fault, Proxy
 
 #: Instead of a minute, so that what is lost is soon sent again.
 TIMEOUT_SECONDS = 1.5
+#: What a busy machine may take to store what it has.
+SLACK_SECONDS = 5.0
 
 
 @dataclass
@@ -113,7 +115,7 @@ async def test_a_network_that_fails_loses_and_doubles_nothing(line: Line, fault:
     turns = [row[2]["turn"] for row in beats]
     assert turns == sorted(set(turns))
     ages = [(row[3] - datetime.fromisoformat(row[2]["measured_at"])).total_seconds() for row in beats]
-    assert max(ages) <= TIMEOUT_SECONDS + 1
+    assert max(ages) <= TIMEOUT_SECONDS + SLACK_SECONDS
 
 
 async def test_what_a_long_cut_left_is_sent_quickly(line: Line) -> None:
