@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import pytest
-from playwright.sync_api import BrowserContext, Request, Route, WebSocketRoute, expect
+from playwright.sync_api import BrowserContext, Page, Request, Route, WebSocketRoute, expect
 
 from tests.browser.outages import without_api, without_network, without_platform
 from tests.browser.runs import LONG, badge, finished
@@ -19,6 +19,7 @@ DRAFT = "half a thought"
 RETRIES = 3
 LIST = re.compile(r"/api/v1/sandboxes\?")
 EVENTS = re.compile(r"/api/v1/sandboxes/[^/]+/events\?")
+DIFF_PROGRAM = re.compile(r"/assets/diff-code")
 NOT_YET = "Some events could not be loaded yet; the page goes on trying."
 
 Outage = Callable[[Platform, BrowserContext], AbstractContextManager[None]]
@@ -86,6 +87,7 @@ def test_the_events_of_a_sandbox_opened_while_the_server_is_away_come_when_it_is
 ) -> None:
     sandbox_id = finished(platform, "Open a long run twice", LONG)
     page = quiet.new_page()
+    page.route(DIFF_PROGRAM, lambda route: route.abort())
     page.goto("/sandboxes")
     page.get_by_role("row").filter(has_text=sandbox_id).get_by_role("link").first.click()
     expect(page.get_by_role("feed").get_by_role("article").first).to_be_visible()
@@ -97,6 +99,7 @@ def test_the_events_of_a_sandbox_opened_while_the_server_is_away_come_when_it_is
         expect(badge(page)).to_have_text("Ended")
         expect(page.get_by_text("Looking for changes")).to_be_visible()
         expect(page.get_by_text("ended with every file as it was")).to_have_count(0)
+        page.unroute(DIFF_PROGRAM)
 
     expect(page.get_by_role("feed").get_by_role("article").first).to_be_visible()
     expect(page.get_by_text(NOT_YET)).to_have_count(0)
@@ -155,6 +158,8 @@ def test_every_page_and_window_opens_while_the_server_is_away(quiet: BrowserCont
 
 def test_a_page_that_cannot_be_fetched_says_so_and_comes_later(quiet: BrowserContext, platform: Platform) -> None:
     page = quiet.new_page()
+    loads: list[Page] = []
+    page.on("load", lambda loaded: loads.append(loaded))
     quiet.route(re.compile("/assets/list-page"), lambda route: route.abort())
     page.goto("/activity")
     expect(page.get_by_role("heading", name="Activity", level=1)).to_be_visible()
@@ -166,6 +171,7 @@ def test_a_page_that_cannot_be_fetched_says_so_and_comes_later(quiet: BrowserCon
         quiet.unroute_all()
 
     expect(page.get_by_role("heading", name="Sandboxes", level=1)).to_be_visible()
+    assert len(loads) == 1
 
 
 def test_what_is_shown_stays_when_it_cannot_be_loaded_again(quiet: BrowserContext, platform: Platform) -> None:

@@ -2,7 +2,7 @@ import { createRootRoute, createRoute, createRouter } from "@tanstack/react-rout
 import { Broken } from "./shell/broken";
 import { NotThere } from "./shell/not-there";
 import { Shell } from "./shell/shell";
-import { later } from "./ui/later";
+import { ahead } from "./ui/later";
 import { Loading } from "./ui/state";
 import { boardSearch, sandboxSearch, sandboxesSearch, activitySearch, compareSearch } from "./search";
 
@@ -12,53 +12,53 @@ const board = createRoute({
   getParentRoute: () => root,
   path: "/",
   validateSearch: boardSearch,
-  component: later("The page", () => import("./tickets/board-page").then((module) => module.BoardPage)),
+  component: ahead("the page", () => import("./tickets/board-page").then((module) => module.BoardPage)),
 });
 
 const ticket = createRoute({
   getParentRoute: () => root,
   path: "/tickets/$ticketId",
-  component: later("The page", () => import("./tickets/ticket-page").then((module) => module.TicketPage)),
+  component: ahead("the page", () => import("./tickets/ticket-page").then((module) => module.TicketPage)),
 });
 
 const sandboxes = createRoute({
   getParentRoute: () => root,
   path: "/sandboxes",
   validateSearch: sandboxesSearch,
-  component: later("The page", () => import("./sandboxes/list-page").then((module) => module.SandboxesPage)),
+  component: ahead("the page", () => import("./sandboxes/list-page").then((module) => module.SandboxesPage)),
 });
 
 const compare = createRoute({
   getParentRoute: () => root,
   path: "/sandboxes/compare",
   validateSearch: compareSearch,
-  component: later("The page", () => import("./sandboxes/compare-page").then((module) => module.ComparePage)),
+  component: ahead("the page", () => import("./sandboxes/compare-page").then((module) => module.ComparePage)),
 });
 
 const newSandbox = createRoute({
   getParentRoute: () => root,
   path: "/sandbox/new",
-  component: later("The page", () => import("./sandboxes/new-page").then((module) => module.NewSandboxPage)),
+  component: ahead("the page", () => import("./sandboxes/new-page").then((module) => module.NewSandboxPage)),
 });
 
 const sandbox = createRoute({
   getParentRoute: () => root,
   path: "/sandbox/$sandboxId",
   validateSearch: sandboxSearch,
-  component: later("The page", () => import("./sandboxes/sandbox-page").then((module) => module.SandboxPage)),
+  component: ahead("the page", () => import("./sandboxes/sandbox-page").then((module) => module.SandboxPage)),
 });
 
 const activity = createRoute({
   getParentRoute: () => root,
   path: "/activity",
   validateSearch: activitySearch,
-  component: later("The page", () => import("./activity/activity-page").then((module) => module.ActivityPage)),
+  component: ahead("the page", () => import("./activity/activity-page").then((module) => module.ActivityPage)),
 });
 
 const health = createRoute({
   getParentRoute: () => root,
   path: "/health-overview",
-  component: later("The page", () => import("./monitoring/health-page").then((module) => module.HealthPage)),
+  component: ahead("the page", () => import("./monitoring/health-page").then((module) => module.HealthPage)),
 });
 
 export const router = createRouter({

@@ -1,10 +1,10 @@
-import { lazy } from "react";
 import { Facts } from "@/ui/facts";
 import { count, usd } from "@/ui/figures";
+import { later } from "@/ui/later";
 import { Part } from "@/ui/part";
 import { dayLabel, totals, type Day } from "./overview";
 
-const Chart = lazy(() => import("./charts"));
+const Chart = later("the plot", () => import("./charts").then((module) => module.default));
 
 /** Throughput and cost of the last days, drawn and as figures. */
 export function Days({ days }: { days: readonly Day[] }) {

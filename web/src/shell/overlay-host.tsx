@@ -1,11 +1,11 @@
 import { useEffect } from "react";
-import { later } from "@/ui/later";
+import { ahead } from "@/ui/later";
 import { Part } from "@/ui/part";
 import { show, useOverlay } from "./overlays";
 
-const Palette = later("This window", () => import("./palette").then((module) => module.Palette));
-const KeyHelp = later("This window", () => import("./key-help").then((module) => module.KeyHelp));
-const NewTicket = later("This window", () => import("@/tickets/new-ticket").then((module) => module.NewTicket));
+const Palette = ahead("this window", () => import("./palette").then((module) => module.Palette));
+const KeyHelp = ahead("this window", () => import("./key-help").then((module) => module.KeyHelp));
+const NewTicket = ahead("this window", () => import("@/tickets/new-ticket").then((module) => module.NewTicket));
 
 const close = () => show(null);
 

@@ -1,4 +1,4 @@
-import { lazy } from "react";
+import { later } from "./later";
 import { Part } from "./part";
 
 export type DiffLayout = "unified" | "split";
@@ -15,16 +15,15 @@ export interface DiffProps {
   path?: string | null;
 }
 
-const load = async () => {
+const Code = later<DiffProps>("the diff", async () => {
   const module = await import("./diff-code");
   await module.ready;
-  return module;
-};
-const Code = lazy(load);
+  return module.default;
+});
 
 /** Fetch the diff's program before it is needed; a failure is told where a diff is drawn. */
 export function preloadDiff(): void {
-  load().catch(() => undefined);
+  void Code.preload();
 }
 
 /** A diff of any size. It fills the box that it stands in and scrolls there. */

@@ -1,6 +1,7 @@
 import { Component, Suspense, useEffect, type ReactNode } from "react";
 import { useLinkState } from "@/live/live";
 import { Button } from "./button";
+import { sentence } from "./sentence";
 import { Loading } from "./state";
 
 const MARK = "reloaded-at";
@@ -10,7 +11,7 @@ const PAUSE_MS = 20_000;
 /** A part of the page that is loaded when it is first shown. What goes wrong with it stays in its place. */
 export function Part({ what, children }: { what: string | null; children: ReactNode }) {
   return (
-    <Boundary fallback={<Missing what={what ?? "this"} />}>
+    <Boundary fallback={<Broken what={what ?? "this"} />}>
       <Suspense fallback={what === null ? null : <Loading what={what} />}>{children}</Suspense>
     </Boundary>
   );
@@ -28,23 +29,30 @@ class Boundary extends Component<{ fallback: ReactNode; children: ReactNode }, {
   }
 }
 
-/** Browsers do not ask twice for a part that could not be fetched, so the page is loaded anew once the server is there. */
-export function Missing({ what }: { what: string }) {
+/** Something threw: loaded anew it may not. */
+function Broken({ what }: { what: string }) {
   const link = useLinkState();
   useEffect(() => {
     if (link === "open") reloadOnce();
   }, [link]);
+  return <Missing what={what} />;
+}
+
+/** Stands in for what is not there. */
+export function Missing({ what }: { what: string }) {
+  const link = useLinkState();
   return (
     <div role="status" className="flex flex-col items-center gap-3 p-6 text-center text-soft">
       <p>
-        {link === "open" ? `Something went wrong with ${what}.` : `${what} could not be loaded; it comes when the server is back.`}
+        {link === "open" ? `Something went wrong with ${what}.` : sentence(`${what} could not be loaded; it comes when the server is back`)}
       </p>
       {link === "open" ? <Button onClick={() => location.reload()}>Load the page anew</Button> : null}
     </div>
   );
 }
 
-function reloadOnce(): void {
+/** Load the page anew, but not again and again. */
+export function reloadOnce(): void {
   const last = Number(sessionStorage.getItem(MARK) ?? 0);
   if (Date.now() - last < PAUSE_MS) return;
   sessionStorage.setItem(MARK, String(Date.now()));

@@ -1,13 +1,13 @@
 import { Tabs } from "radix-ui";
 import { Activity, type ReactNode, useState } from "react";
 import type { View } from "@/search";
-import { later } from "@/ui/later";
+import { ahead } from "@/ui/later";
 import { Part } from "@/ui/part";
 import type { ViewProps } from "../view";
 
-const ChangesView = later("Changes", () => import("../changes/changes-view").then((module) => module.ChangesView));
-const TerminalView = later("Terminal", () => import("../terminal/terminal-view").then((module) => module.TerminalView));
-const DetailsView = later("Details", () => import("../details/details-view").then((module) => module.DetailsView));
+const ChangesView = ahead("changes", () => import("../changes/changes-view").then((module) => module.ChangesView));
+const TerminalView = ahead("terminal", () => import("../terminal/terminal-view").then((module) => module.TerminalView));
+const DetailsView = ahead("details", () => import("../details/details-view").then((module) => module.DetailsView));
 
 const LABELS: Record<View, string> = { timeline: "Timeline", changes: "Changes", terminal: "Terminal", details: "Details" };
 
