@@ -87,7 +87,8 @@ def test_the_events_of_a_sandbox_opened_while_the_server_is_away_come_when_it_is
 ) -> None:
     sandbox_id = finished(platform, "Open a long run twice", LONG)
     page = quiet.new_page()
-    page.route(DIFF_PROGRAM, lambda route: route.abort())
+    held: list[Route] = []
+    page.route(DIFF_PROGRAM, lambda route: held.append(route))
     page.goto("/sandboxes")
     page.get_by_role("row").filter(has_text=sandbox_id).get_by_role("link").first.click()
     expect(page.get_by_role("feed").get_by_role("article").first).to_be_visible()
@@ -99,6 +100,8 @@ def test_the_events_of_a_sandbox_opened_while_the_server_is_away_come_when_it_is
         expect(badge(page)).to_have_text("Ended")
         expect(page.get_by_text("Looking for changes")).to_be_visible()
         expect(page.get_by_text("ended with every file as it was")).to_have_count(0)
+        for route in held:
+            route.abort()
         page.unroute(DIFF_PROGRAM)
 
     expect(page.get_by_role("feed").get_by_role("article").first).to_be_visible()
