@@ -206,27 +206,62 @@ def test_what_is_shown_stays_when_it_cannot_be_loaded_again(quiet: BrowserContex
     expect(row).to_contain_text("stopped")
 
 
+class Held:
+    """What a page wants of the stream is kept from the server until it is let go."""
+
+    def __init__(self, page: Page, *, begun: bool = True) -> None:
+        self.begun = begun
+        self._wishes: list[str | bytes] = []
+        self._lines: list[WebSocketRoute] = []
+        page.route_web_socket(re.compile("/api/v1/ws/events"), self._connect)
+
+    def let_go(self) -> None:
+        for wish in self._wishes:
+            self._lines[-1].send(wish)
+
+    def _connect(self, line: WebSocketRoute) -> None:
+        server = line.connect_to_server()
+        self._lines.append(server)
+        line.on_message(lambda wish: self._wishes.append(wish) if self.begun else server.send(wish))
+
+
+@pytest.mark.parametrize("is_first_page", [True, False])
 def test_what_happens_between_the_first_look_and_the_first_word_is_shown(
-    quiet: BrowserContext, platform: Platform
+    quiet: BrowserContext, platform: Platform, is_first_page: bool
 ) -> None:
     task = ticking(platform, times=10_000)
-    wishes: list[str | bytes] = []
-    lines: list[WebSocketRoute] = []
-
-    def hold(line: WebSocketRoute) -> None:
-        lines.append(line.connect_to_server())
-        line.on_message(lambda wish: wishes.append(wish))
-
     page = quiet.new_page()
-    page.route_web_socket(re.compile("/api/v1/ws/events"), hold)
-    page.goto(f"/sandbox/{task['sandbox_id']}")
+    held = Held(page, begun=is_first_page)
+    if is_first_page:
+        page.goto(f"/sandbox/{task['sandbox_id']}")
+    else:
+        page.goto("/sandboxes")
+        link = page.get_by_role("row").filter(has_text=task["sandbox_id"]).get_by_role("link").first
+        expect(link).to_be_visible()
+        held.begun = True
+        link.click()
     feed = page.get_by_role("feed")
     expect(feed.get_by_role("article").first).to_be_visible()
     platform.post(f"/tasks/{task['id']}/cancel")
     platform.event(task["sandbox_id"], "sandbox.terminated")
     expect(feed.get_by_text("Sandbox ended")).to_have_count(0)
 
-    for wish in wishes:
-        lines[-1].send(wish)
+    held.let_go()
 
     expect(feed.get_by_text("Sandbox ended")).to_be_visible()
+
+
+def test_a_state_that_changes_before_the_first_word_is_shown(quiet: BrowserContext, platform: Platform) -> None:
+    task = ticking(platform, times=10_000)
+    page = quiet.new_page()
+    held = Held(page)
+    page.goto("/sandboxes")
+    row = page.get_by_role("row").filter(has_text=task["sandbox_id"])
+    expect(row).to_contain_text("running")
+    platform.post(f"/tasks/{task['id']}/cancel")
+    platform.event(task["sandbox_id"], "sandbox.terminated")
+    expect(row).to_contain_text("running")
+
+    held.let_go()
+
+    expect(row).to_contain_text("stopped")

@@ -49,6 +49,23 @@ async def test_states_are_told_with_the_events_that_cause_them(server: Server, s
     assert [item["data"]["status"] for item in heard if item["type"] == "task.status"] == ["running"]
 
 
+async def test_a_stream_that_begins_where_one_asked_who_one_is_misses_nothing(
+    server: Server, sessions: Sessions
+) -> None:
+    place = await a_place(sessions)
+    async with server.client() as client:
+        await place.post(client, 3)
+        position = (await client.get("/auth/me")).json()["position"]
+        before = (await client.get(f"/sandboxes/{place.sandbox_id}/events?order=desc&limit=1")).json()["items"][0][
+            "seq"
+        ]
+        await place.post(client, 2)
+        async with server.listen(since=position, types="sandbox.event") as socket:
+            heard = await hear(socket, 2)
+
+    assert [item["seq"] for item in heard] == [before + 1, before + 2]
+
+
 async def test_since_resumes_behind_any_item_with_no_gap_and_nothing_twice(server: Server, sessions: Sessions) -> None:
     place = await a_place(sessions)
     async with server.listen() as socket, server.client() as client:

@@ -57,6 +57,7 @@ class MeOut(BaseModel):
     name: str
     role: Role
     via: Literal["key", "session"] = Field(description="By an API key, or by a signed-in browser's session.")
+    position: str = Field(description="Where the stream is: with this as its `since` it misses nothing from here on.")
 
 
 class UserPage(Page):

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Query, Request, Response
+from sqlalchemy.ext.asyncio import AsyncSession
 from starlette.responses import RedirectResponse
 
 from omoi_os.accounts import sessions
@@ -16,6 +17,7 @@ from omoi_os.api.notices import notice
 from omoi_os.api.routers import make_router
 from omoi_os.config import Settings
 from omoi_os.errors import Conflict
+from omoi_os.stream import reader
 
 router = make_router("/auth", tags=["users"], refusals=(401, 403, 422, 503))
 #: The link itself, which is opened by hand.
@@ -74,14 +76,15 @@ def _is_https(request: Request) -> bool:
 
 
 @router.get("/me", summary="Show who you are")
-async def get_me(identity: CurrentIdentity) -> MeOut:
+async def get_me(identity: CurrentIdentity, session: DbSession) -> MeOut:
     """The user that your key or your browser's session belongs to."""
-    return _me(identity, identity.via)
+    return await _me(identity, identity.via, session)
 
 
-def _me(identity: Identity, via: Literal["key", "session"]) -> MeOut:
+async def _me(identity: Identity, via: Literal["key", "session"], session: AsyncSession) -> MeOut:
     user = identity.user
-    return MeOut(id=user.id, email=user.email, name=user.name, role=user.role, via=via)
+    position = await reader.now(await session.connection())
+    return MeOut(id=user.id, email=user.email, name=user.name, role=user.role, via=via, position=str(position))
 
 
 @router.post("/session", status_code=201, summary="Sign a browser in with an API key", responses=problems(409))
@@ -99,7 +102,7 @@ async def create_session(
     token = await sessions.open_session(session, identity.user, now=now, until=identity.expires_at)
     _set_cookie(response, request, settings, token)
     response.headers["Cache-Control"] = "no-store"
-    return _me(identity, "session")
+    return await _me(identity, "session", session)
 
 
 @router.delete("/session", status_code=204, summary="Sign this browser out", responses=problems(409))

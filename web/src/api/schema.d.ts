@@ -1215,6 +1215,11 @@ export interface components {
              * @enum {string}
              */
             via: "key" | "session";
+            /**
+             * Position
+             * @description Where the stream is: with this as its `since` it misses nothing from here on.
+             */
+            position: string;
         };
         /**
          * MessageIn

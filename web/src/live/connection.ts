@@ -24,11 +24,15 @@ export class Connection {
   #quiet: ReturnType<typeof setTimeout> | undefined;
   #names = 0;
   readonly #address: string;
+  /** Where those begin who subscribe before it has ever been open: what they load is not older. */
+  readonly #first: string;
+  #wasOpen = false;
   readonly #onRefused: () => void;
 
   /** `onRefused` is told when the server may not want this browser any more. */
-  constructor(address: string, onRefused: () => void) {
+  constructor(address: string, first: string, onRefused: () => void) {
     this.#address = address;
+    this.#first = first;
     this.#onRefused = onRefused;
   }
 
@@ -54,7 +58,7 @@ export class Connection {
   /** Hear of a topic from now on; the function that comes back ends it. */
   subscribe(topic: Topic, listener: Listener): () => void {
     const name = `s${++this.#names}`;
-    const subscription: Subscription = { ...topic, name, listener, since: null, isLive: false };
+    const subscription: Subscription = { ...topic, name, listener, since: this.#wasOpen ? null : this.#first, isLive: false };
     this.#subscriptions.set(name, subscription);
     this.#send(request(subscription));
     return () => {
@@ -81,7 +85,7 @@ export class Connection {
     this.#socket = socket;
     let isOpened = false;
     socket.onopen = () => {
-      isOpened = true;
+      isOpened = this.#wasOpen = true;
       this.#failures = 0;
       this.#become("open");
       for (const subscription of this.#subscriptions.values()) {

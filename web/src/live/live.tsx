@@ -10,9 +10,9 @@ function address(): string {
   return `${scheme}//${location.host}/api/v1/ws/events?types=none`;
 }
 
-/** Holds the tab's connection for everything below. */
-export function LiveProvider({ children }: { children: ReactNode }) {
-  const [connection] = useState(() => new Connection(address(), () => void checkSession()));
+/** Holds the tab's connection for everything below, which is told all that happened `since`. */
+export function LiveProvider({ since, children }: { since: string; children: ReactNode }) {
+  const [connection] = useState(() => new Connection(address(), since, () => void checkSession()));
   useEffect(() => {
     connection.start();
     return () => connection.stop();

@@ -6,6 +6,8 @@ export interface Me {
   email: string;
   name: string;
   role: "admin" | "member";
+  /** Where the stream was when this was answered. */
+  position: string;
 }
 
 /** Who is signed in; null when nobody is. */

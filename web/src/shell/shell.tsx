@@ -41,7 +41,7 @@ export function Shell() {
   if (me.data === undefined) return <Trouble what="The page" error={me.error} retry={() => void me.refetch()} />;
   if (me.data === null) return <SignIn />;
   return (
-    <LiveProvider>
+    <LiveProvider since={me.data.position}>
       <Freshness />
       <GlobalKeys />
       <a href="#main" className="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:bg-surface focus:p-2">
