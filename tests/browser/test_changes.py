@@ -32,6 +32,10 @@ def test_files_are_listed_by_turn_with_what_became_of_them(page: Page, sandbox_i
     files(page).get_by_role("button", name="picture.bin").click()
     expect(diff(page).get_by_text("binary, it has no lines to show")).to_be_visible()
 
+    page.reload()
+    expect(files(page).get_by_role("button", name="picture.bin")).to_be_visible()
+    expect(files(page).get_by_role("button", name="big.txt")).to_have_count(0)
+
 
 def test_the_first_file_is_open_beside_the_list_where_there_is_room(page: Page, sandbox_id: str) -> None:
     page.goto(f"/sandbox/{sandbox_id}")
@@ -106,3 +110,22 @@ def test_the_whole_session_is_one_diff_and_a_file_in_it_is_opened(page: Page, sa
     files(page).get_by_role("button", name="big.txt").click()
     expect(diff(page).get_by_text("Everything this run changed")).to_be_visible()
     expect(diff(page).get_by_role("button", name="Shut big.txt")).to_be_visible()
+
+    page.reload()
+    expect(files(page).get_by_role("button", name="big.txt")).to_have_attribute("aria-current", "true")
+    expect(diff(page).get_by_role("button", name="Shut big.txt")).to_be_visible()
+    files(page).get_by_role("button", name="Per turn").click()
+    expect(files(page).get_by_text("Turn 3 · 2 changes")).to_be_visible()
+
+
+def test_back_leads_from_a_file_of_the_whole_session_to_the_list(page: Page, sandbox_id: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"/sandbox/{sandbox_id}?view=changes&diff=session&path=big")
+    expect(files(page).get_by_role("button", name="small.txt")).to_have_count(0)
+    files(page).get_by_role("button", name="big.txt").click()
+    expect(diff(page).get_by_role("button", name="Shut big.txt")).to_be_visible()
+    page.go_back()
+    expect(files(page).get_by_role("button", name="big.txt")).to_be_visible()
+    page.go_forward()
+    diff(page).get_by_role("button", name="Files").click()
+    expect(files(page).get_by_role("button", name="big.txt")).to_be_visible()

@@ -308,6 +308,16 @@ def test_a_verification_is_called_what_it_is(page: Page, platform: Platform) -> 
     expect(page.get_by_role("tooltip")).to_contain_text("It was there to check the result of an attempt")
 
 
+def test_what_is_looked_for_in_the_terminal_is_in_the_address(page: Page, platform: Platform, run: Json) -> None:
+    platform.until(run["id"], "completed")
+    page.goto(f"/sandbox/{sandbox_of(platform, run)}?view=terminal&find=broken")
+    expect(page.get_by_text("1 with a match")).to_be_visible()
+    page.get_by_role("searchbox", name="Search commands and their output").fill("line 40")
+    expect(page.get_by_text("12 with a match")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("12 with a match")).to_be_visible()
+
+
 def test_everyone_can_use_a_sandbox_page(page: Page, platform: Platform, run: Json) -> None:
     platform.until(run["id"], "completed")
     page.goto(f"/sandbox/{sandbox_of(platform, run)}?view=terminal")

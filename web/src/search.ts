@@ -35,6 +35,7 @@ export const boardSearch = (raw: Raw): BoardSearch => ({
 
 export const VIEWS = ["timeline", "terminal", "changes", "details"] as const;
 export type View = (typeof VIEWS)[number];
+const DIFFS = ["session"] as const;
 
 export interface SandboxSearch {
   view?: View;
@@ -45,6 +46,14 @@ export interface SandboxSearch {
   /** Kinds of events that are shown, with commas between; all without it. */
   kinds?: string;
   q?: string;
+  /** What is looked for in the terminal. */
+  find?: string;
+  /** What the paths of the changed files have in them. */
+  path?: string;
+  /** The changes of the whole session are shown; turn by turn without it. */
+  diff?: (typeof DIFFS)[number];
+  /** The file whose change over the whole session is shown. */
+  file?: string;
 }
 
 export const sandboxSearch = (raw: Raw): SandboxSearch => ({
@@ -53,6 +62,10 @@ export const sandboxSearch = (raw: Raw): SandboxSearch => ({
   t: whole(raw.t),
   kinds: text(raw.kinds),
   q: text(raw.q),
+  find: text(raw.find),
+  path: text(raw.path),
+  diff: oneOf(raw.diff, DIFFS),
+  file: text(raw.file),
 });
 
 export const SANDBOX_STATES = ["creating", "running", "stopping", "stopped", "failed", "lost"] as const;

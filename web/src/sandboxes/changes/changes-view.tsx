@@ -1,5 +1,6 @@
 import { getRouteApi, useRouter } from "@tanstack/react-router";
-import { type RefObject, useMemo, useRef, useState } from "react";
+import { type RefObject, useMemo, useRef } from "react";
+import type { SandboxSearch } from "@/search";
 import { cn } from "@/ui/cn";
 import { SearchBox } from "@/ui/search-box";
 import { Empty } from "@/ui/state";
@@ -28,7 +29,7 @@ const MODES = [
  */
 export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
   const { all } = useCollected(feed, () => new Changes());
-  const [query, setQuery] = useState("");
+  const { path: query = "" } = route.useSearch();
   const count = all.length;
   const changes = useMemo(() => shown(all, count, upTo, query), [all, count, upTo, query]);
   const diff = useRef<HTMLDivElement>(null);
@@ -53,7 +54,7 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
           aria-label="Changed files"
           className={cn("flex min-h-0 flex-col min-[1100px]:border-b @3xl:border-r @3xl:border-b-0", isOpen && "max-[1100px]:@max-3xl:hidden")}
         >
-          <ListHeader changes={changes} mode={mode} onMode={pane.setMode} query={query} onQuery={setQuery} />
+          <ListHeader changes={changes} mode={mode} onMode={pane.setMode} query={query} onQuery={pane.setPath} />
           <div className="min-h-0 flex-1 overflow-y-auto p-2">
             {changes.length === 0 ? (
               <p className="p-4 text-center text-soft">
@@ -78,38 +79,36 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
   );
 }
 
-/** Which diff is shown. The address names a change; where only one pane has room, the way back leads to the list. */
+/** Which diff is shown, as the address names it; where only one pane has room, the way back leads to the list. */
 function usePane(changes: readonly Change[], diff: RefObject<HTMLDivElement | null>) {
-  const { ev } = route.useSearch();
+  const { ev, diff: listed, file } = route.useSearch();
+  const mode: Mode = listed ?? "turns";
   const navigate = route.useNavigate();
   const { history } = useRouter();
-  /** The change that was opened in place of the list, which stands before it in the browser's history. */
-  const overList = useRef<number>(undefined);
-  const [mode, setMode] = useState<Mode>("turns");
-  const [file, setFile] = useState<string | null>(null);
-  const [seen, setSeen] = useState(ev);
-  if (ev !== seen) {
-    setSeen(ev);
-    if (ev !== undefined) setMode("turns");
-  }
+  const opened = mode === "turns" ? ev : file;
+  /** What was opened in place of the list, which stands before it in the browser's history. */
+  const overList = useRef<number | string>(undefined);
+  const write = (what: Partial<SandboxSearch>, replace = true) =>
+    void navigate({ search: (before) => ({ ...before, ...what }), replace });
+  const open = (place: number | string, what: Partial<SandboxSearch>) => {
+    const isAlone = diff.current?.checkVisibility() === false;
+    if (isAlone) overList.current = place;
+    write(what, !isAlone);
+  };
   const chosen = ev === undefined ? undefined : changes.find((change) => change.seq === ev);
   return {
     mode,
-    setMode,
-    file,
+    setMode: (next: Mode) => write({ diff: next === "session" ? next : undefined, file: undefined }),
+    setPath: (path: string) => write({ path: path || undefined }),
+    file: file ?? null,
     open: chosen ?? changes[0] ?? null,
-    isOpen: mode === "turns" ? chosen !== undefined : file !== null,
+    isOpen: mode === "turns" ? chosen !== undefined : file !== undefined,
     close() {
-      if (mode === "session") setFile(null);
-      else if (overList.current === ev) history.back();
-      else void navigate({ search: (before) => ({ ...before, ev: undefined }), replace: true });
+      if (opened !== undefined && overList.current === opened) history.back();
+      else write(mode === "turns" ? { ev: undefined } : { file: undefined });
     },
-    openChange(change: Change) {
-      const isAlone = diff.current?.checkVisibility() === false;
-      if (isAlone) overList.current = change.seq;
-      void navigate({ search: (before) => ({ ...before, ev: change.seq }), replace: !isAlone });
-    },
-    openFile: setFile,
+    openChange: (change: Change) => open(change.seq, { ev: change.seq }),
+    openFile: (path: string) => open(path, { file: path }),
   };
 }
 

@@ -24,7 +24,7 @@ export function FileLink({ change, sandboxId }: { change: Change; sandboxId: str
       to="/sandbox/$sandboxId"
       params={{ sandboxId }}
       // Elsewhere the same words mean something else.
-      search={(before) => ({ ...(isHere ? before : {}), view: "changes" as const, ev: change.seq })}
+      search={(before) => ({ ...(isHere ? before : {}), view: "changes" as const, ev: change.seq, diff: undefined, file: undefined })}
       title={`See how ${writeOut(change.path)} changed`}
       className="flex max-w-2xl flex-wrap items-center gap-x-2 gap-y-0.5 rounded-md border bg-surface px-2 py-0.5 hover:border-accent"
     >

@@ -1,4 +1,5 @@
-import { useMemo, useState } from "react";
+import { getRouteApi } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { useKeys } from "@/shell/keys";
 import { SearchBox } from "@/ui/search-box";
 import { Empty } from "@/ui/state";
@@ -10,6 +11,7 @@ import { rowsOf, type Row } from "./rows";
 import { TerminalRow } from "./terminal-row";
 import { useWhole } from "./use-whole";
 
+const route = getRouteApi("/sandbox/$sandboxId");
 const LINE = 20;
 
 function heightOf(row: Row): number {
@@ -19,7 +21,8 @@ function heightOf(row: Row): number {
 /** Every command of the agent and what it said, in order, as in a shell. */
 export function TerminalView({ sandbox, feed, upTo }: ViewProps) {
   const { all, revision } = useCollected(feed, () => new Commands());
-  const [query, setQuery] = useState("");
+  const { find: query = "" } = route.useSearch();
+  const navigate = route.useNavigate();
   const { whole, trouble, show } = useWhole(sandbox.id);
   // Commands are filled in place; their revision says when.
   const commands = useMemo(() => (revision < 0 ? [] : found(all, upTo, query)), [all, revision, upTo, query]);
@@ -45,7 +48,7 @@ export function TerminalView({ sandbox, feed, upTo }: ViewProps) {
           placeholder="Search commands and output ( s )"
           className="w-full max-w-sm"
           words={query}
-          onWords={setQuery}
+          onWords={(find) => void navigate({ search: (before) => ({ ...before, find: find || undefined }), replace: true })}
         />
         <span role="status" className="text-xs whitespace-nowrap text-soft">
           {commands.length} {query === "" ? (commands.length === 1 ? "command" : "commands") : "with a match"}
