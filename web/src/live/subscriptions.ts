@@ -19,7 +19,7 @@ export interface Item<Data = unknown> {
 export interface Listener {
   /** Changes in their order, as many as came together. */
   onItems(items: readonly Item[]): void;
-  /** From here on everything is told; called once. */
+  /** One that began at no known place begins here, and is told everything from now on; called once. */
   onBegin?(): void;
   /** Something could not be told: look at everything once. */
   onResync?(): void;
