@@ -18,7 +18,8 @@ export class Connection {
   #subscriptions = new Map<string, Subscription>();
   #watchers = new Set<() => void>();
   #waiting: Item[] = [];
-  #frame: number | null = null;
+  /** Takes back the passing on that is about to happen. */
+  #recall: (() => void) | null = null;
   #failures = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #quiet: ReturnType<typeof setTimeout> | undefined;
@@ -172,20 +173,15 @@ export class Connection {
     }
   }
 
-  /** Changes are passed on once per frame, however many come. A hidden tab has no frames. */
+  /** Changes are passed on once per frame, however many come. */
   #queue(item: Item): void {
     this.#waiting.push(item);
-    if (this.#frame !== null) return;
-    const flush = () => this.#flush();
-    this.#frame = document.hidden ? window.setTimeout(flush, 100) : requestAnimationFrame(flush);
+    this.#recall ??= soon(() => this.#flush());
   }
 
   #flush(): void {
-    if (this.#frame !== null) {
-      cancelAnimationFrame(this.#frame);
-      clearTimeout(this.#frame);
-      this.#frame = null;
-    }
+    this.#recall?.();
+    this.#recall = null;
     const items = this.#waiting;
     this.#waiting = [];
     const last = items.at(-1);
@@ -197,4 +193,14 @@ export class Connection {
       if (wanted.length > 0) subscription.listener.onItems(wanted);
     }
   }
+}
+
+/** Call it with the next frame; a hidden tab has none. Frames and timers are numbered apart: each is taken back as what it is. */
+function soon(call: () => void): () => void {
+  if (document.hidden) {
+    const timer = setTimeout(call, 100);
+    return () => clearTimeout(timer);
+  }
+  const frame = requestAnimationFrame(call);
+  return () => cancelAnimationFrame(frame);
 }

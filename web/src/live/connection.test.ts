@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Connection } from "./connection";
+import type { Item } from "./subscriptions";
+
+interface Line {
+  onopen?: () => void;
+  onmessage?: (event: { data: string }) => void;
+}
+
+const nothing = () => undefined;
+
+/** A browser's window and its line to the server, as far as a connection knows them; frames come by hand. */
+function surroundings() {
+  const frames = new Map<number, () => void>();
+  let lastFrame = 0;
+  const lines: Line[] = [];
+  // A function, as it is called with `new`.
+  const connect = vi.fn(function connect() {
+    const line = { readyState: 1, send: nothing, close: nothing };
+    lines.push(line as Line);
+    return line;
+  });
+  vi.stubGlobal("WebSocket", Object.assign(connect, { OPEN: 1 }));
+  vi.stubGlobal("document", { hidden: false, addEventListener: nothing, removeEventListener: nothing });
+  vi.stubGlobal("addEventListener", nothing);
+  vi.stubGlobal("removeEventListener", nothing);
+  vi.stubGlobal("requestAnimationFrame", (call: () => void) => {
+    frames.set(++lastFrame, call);
+    return lastFrame;
+  });
+  vi.stubGlobal("cancelAnimationFrame", (frame: number) => frames.delete(frame));
+  const draw = () => {
+    const due = [...frames.values()];
+    frames.clear();
+    for (const call of due) call();
+  };
+  const tell = (said: object) => lines.at(-1)?.onmessage?.({ data: JSON.stringify(said) });
+  return { draw, tell, open: () => lines.at(-1)?.onopen?.() };
+}
+
+const change = (id: string): Item => ({ id, type: "task.status", seq: null, timestamp: "", project_id: "p", sandbox_id: null, data: {} });
+
+function listening() {
+  const around = surroundings();
+  const heard: string[] = [];
+  const onResync = vi.fn();
+  const connection = new Connection("ws://here", "0-0-0", nothing);
+  connection.start();
+  around.open();
+  connection.subscribe({ types: ["task.status"] }, { onItems: (items) => heard.push(...items.map(({ id }) => id)), onResync });
+  return { ...around, connection, heard, onResync };
+}
+
+describe("Connection", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+
+  it("passes changes on together, once per frame", () => {
+    const { tell, draw, heard } = listening();
+    tell(change("1-1-0"));
+    tell(change("1-2-0"));
+    expect(heard).toEqual([]);
+    draw();
+    expect(heard).toEqual(["1-1-0", "1-2-0"]);
+    draw();
+    expect(heard).toHaveLength(2);
+  });
+
+  it("passes on what came before a resync, and only once", () => {
+    const { tell, draw, heard, onResync } = listening();
+    tell(change("1-1-0"));
+    tell({ type: "resync", id: "2-0-0" });
+    expect(heard).toEqual(["1-1-0"]);
+    expect(onResync).toHaveBeenCalledOnce();
+    draw();
+    expect(heard).toHaveLength(1);
+  });
+
+  it("takes no frame's number for a timer's", () => {
+    const { tell, draw } = listening();
+    const cleared = vi.spyOn(globalThis, "clearTimeout");
+    tell(change("1-1-0"));
+    cleared.mockClear();
+    draw();
+    expect(cleared).not.toHaveBeenCalled();
+  });
+});
