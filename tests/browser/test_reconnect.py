@@ -92,6 +92,7 @@ def test_the_events_of_a_sandbox_opened_while_the_server_is_away_come_when_it_is
     page.goto("/sandboxes")
     page.get_by_role("row").filter(has_text=sandbox_id).get_by_role("link").first.click()
     expect(page.get_by_role("feed").get_by_role("article").first).to_be_visible()
+    expect(page.get_by_role("region", name="Changed files").get_by_text("notes.txt")).to_be_visible()
     page.go_back()
 
     with without_api(platform, quiet):
