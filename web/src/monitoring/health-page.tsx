@@ -1,10 +1,11 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
+import { loadAgain } from "@/api/again";
 import { useLive } from "@/live/live";
 import { useTitle } from "@/shell/title";
 import { Ago } from "@/ui/moment";
 import { Loading, Trouble } from "@/ui/state";
 import { duration } from "@/ui/time";
+import { useGathered } from "@/ui/use-gathered";
 import { Days } from "./days";
 import { overviewQuery } from "./overview";
 import { Platform } from "./platform";
@@ -56,17 +57,6 @@ const REST_MS = 2_000;
 
 function useFreshOverview(): void {
   const queries = useQueryClient();
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  useLive(
-    { types: ["sandbox.status", "task.status"] },
-    {
-      onItems: () => {
-        timer.current ??= setTimeout(() => {
-          timer.current = undefined;
-          void queries.invalidateQueries({ queryKey: overviewQuery.queryKey });
-        }, REST_MS);
-      },
-    },
-  );
+  const onItems = useGathered(() => loadAgain(queries, overviewQuery.queryKey), REST_MS);
+  useLive({ types: ["sandbox.status", "task.status"] }, { onItems });
 }

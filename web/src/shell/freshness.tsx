@@ -1,11 +1,13 @@
 import { useQueryClient, type QueryClient, type QueryKey } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
+import { followUnderWay, loadAgain } from "@/api/again";
 import { Refusal } from "@/api/client";
 import { useLinkState, useLive } from "@/live/live";
 import type { Item } from "@/live/subscriptions";
 import type { TaskTold } from "@/tickets/columns";
 import { isShown, refresh, tellTask, tellTicket } from "@/tickets/placing";
 import type { TicketStatus } from "@/tickets/queries";
+import { useGathered } from "@/ui/use-gathered";
 
 interface Told {
   task_id?: string;
@@ -24,20 +26,17 @@ export function Freshness() {
   const queries = useQueryClient();
   const keys = useRef(new Map<string, QueryKey>());
   const tickets = useRef(new Set<string>());
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(() => () => clearTimeout(timer.current), []);
   const link = useLinkState();
   useEffect(() => {
     if (link === "open") void queries.refetchQueries({ type: "active", predicate: ({ state }) => isUnanswered(state.error) });
   }, [link, queries]);
 
-  function look() {
-    timer.current = undefined;
-    for (const key of keys.current.values()) void queries.invalidateQueries({ queryKey: key });
+  const look = useGathered(() => {
+    for (const key of keys.current.values()) loadAgain(queries, key);
     lookAtTickets(queries, [...tickets.current]);
     keys.current.clear();
     tickets.current.clear();
-  }
+  }, GATHER_MS);
 
   function gather(items: readonly Item[]) {
     for (const item of items) {
@@ -46,7 +45,7 @@ export function Freshness() {
       const { ticket_id } = item.data as Told;
       if (ticket_id !== undefined) tickets.current.add(ticket_id);
     }
-    timer.current ??= setTimeout(look, GATHER_MS);
+    look();
   }
 
   useLive(
@@ -72,16 +71,17 @@ function tell(queries: QueryClient, item: Item): void {
 
 function lookAtTickets(queries: QueryClient, ids: readonly string[]): void {
   if (ids.length > FEW) {
-    void queries.invalidateQueries({ queryKey: ["tickets"] });
-    for (const id of ids) void queries.invalidateQueries({ queryKey: ["ticket", id] });
+    loadAgain(queries, ["tickets"]);
+    for (const id of ids) loadAgain(queries, ["ticket", id]);
     return;
   }
   for (const id of ids) {
     if (isShown(queries, id)) {
+      followUnderWay(queries, ["tickets"]);
       refresh(queries, id).catch(() => queries.invalidateQueries({ queryKey: ["tickets"] }));
     } else {
-      void queries.invalidateQueries({ queryKey: ["tickets"] });
-      void queries.invalidateQueries({ queryKey: ["ticket", id] });
+      loadAgain(queries, ["tickets"]);
+      loadAgain(queries, ["ticket", id]);
     }
   }
 }

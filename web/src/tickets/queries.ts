@@ -39,8 +39,8 @@ export const columnQuery = (status: TicketStatus, filter: TicketFilter) =>
 export const ticketQuery = (ticketId: string) =>
   queryOptions({
     queryKey: ["ticket", ticketId],
-    queryFn: ({ signal }) =>
-      answer(api.GET("/api/v1/tickets/{ticket_id}", { params: { path: { ticket_id: ticketId } }, signal })),
+    // Not given up when its page is left: `refresh` would take what was there before for the answer.
+    queryFn: () => answer(api.GET("/api/v1/tickets/{ticket_id}", { params: { path: { ticket_id: ticketId } } })),
     refetchInterval: ({ state }) =>
       state.data?.status === "building" || state.data?.status === "testing" ? COSTS_EVERY_MS : false,
   });

@@ -1,7 +1,8 @@
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
+import { loadAgain } from "@/api/again";
 import { answer, api } from "@/api/client";
 import { useLive } from "@/live/live";
+import { useGathered } from "@/ui/use-gathered";
 
 export interface Filter {
   status?: string;
@@ -36,17 +37,6 @@ export function useSandboxes(filter: Filter) {
 /** Looks at the list again while agents work, and not at all while nothing happens. */
 export function useRestless(): void {
   const queries = useQueryClient();
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  useLive(
-    { types: ["sandbox.event"] },
-    {
-      onItems: () => {
-        timer.current ??= setTimeout(() => {
-          timer.current = undefined;
-          void queries.invalidateQueries({ queryKey: ["sandboxes", "list"] });
-        }, REST_MS);
-      },
-    },
-  );
+  const onItems = useGathered(() => loadAgain(queries, ["sandboxes", "list"]), REST_MS);
+  useLive({ types: ["sandbox.event"] }, { onItems });
 }
