@@ -1,5 +1,6 @@
 """The server goes away and comes back: the page says so, goes on by itself, and has missed nothing."""
 
+import json
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -223,7 +224,14 @@ class Held:
     def _connect(self, line: WebSocketRoute) -> None:
         server = line.connect_to_server()
         self._lines.append(server)
-        line.on_message(lambda wish: self._wishes.append(wish) if self.begun else server.send(wish))
+
+        def pass_on(wish: str | bytes) -> None:
+            if self.begun and json.loads(wish)["op"] == "subscribe":
+                self._wishes.append(wish)
+            else:
+                server.send(wish)
+
+        line.on_message(pass_on)
 
 
 @pytest.mark.parametrize("is_first_page", [True, False])
@@ -250,6 +258,25 @@ def test_what_happens_between_the_first_look_and_the_first_word_is_shown(
     held.let_go()
 
     expect(feed.get_by_text("Sandbox ended")).to_be_visible()
+
+
+def test_what_happens_before_the_first_word_is_in_the_activity(quiet: BrowserContext, platform: Platform) -> None:
+    task = ticking(platform, times=10_000)
+    page = quiet.new_page()
+    held = Held(page, begun=False)
+    page.goto("/sandboxes")
+    expect(page.get_by_role("row").filter(has_text=task["sandbox_id"])).to_be_visible()
+    held.begun = True
+    page.get_by_role("link", name="Activity").click()
+    happened = page.get_by_role("article").filter(has=page.get_by_title(task["sandbox_id"]))
+    expect(happened.first).to_be_visible()
+    platform.post(f"/tasks/{task['id']}/cancel")
+    platform.event(task["sandbox_id"], "sandbox.terminated")
+    expect(happened.filter(has_text="Sandbox ended")).to_have_count(0)
+
+    held.let_go()
+
+    expect(happened.filter(has_text="Sandbox ended")).to_be_visible()
 
 
 def test_a_state_that_changes_before_the_first_word_is_shown(quiet: BrowserContext, platform: Platform) -> None:

@@ -1,5 +1,6 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
+import { loadAgain } from "@/api/again";
 import { answer, api } from "@/api/client";
 import { useLive } from "@/live/live";
 import { byTime, merge, ofEvent, ofItem, type Entry } from "./entries";
@@ -24,10 +25,15 @@ async function backlog(project: string | undefined, signal: AbortSignal): Promis
 
 /** Everything that one may see, as it happens. Give the component a `key` of the project: it follows one for its life. */
 export function useActivity(project: string | undefined) {
+  const queries = useQueryClient();
   const [live, setLive] = useState<readonly Entry[]>([]);
   useLive(
     { types: ["sandbox.event", "sandbox.status", "task.status", "ticket.status"], project_id: project },
-    { onItems: (items) => setLive((before) => merge(before, items.flatMap((item) => ofItem(item) ?? []))) },
+    {
+      onItems: (items) => setLive((before) => merge(before, items.flatMap((item) => ofItem(item) ?? []))),
+      // Between what was loaded and what is told from now on there may be something.
+      onBegin: () => loadAgain(queries, ["activity", project]),
+    },
   );
   // When the stream could not tell all, everything that was loaded is loaded again, and this with it.
   const older = useQuery({

@@ -3,7 +3,9 @@ import { Connection } from "./connection";
 import type { Item } from "./subscriptions";
 
 interface Line {
+  sent: string[];
   onopen?: () => void;
+  onclose?: (event: { code: number }) => void;
   onmessage?: (event: { data: string }) => void;
 }
 
@@ -16,7 +18,8 @@ function surroundings() {
   const lines: Line[] = [];
   // A function, as it is called with `new`.
   const connect = vi.fn(function connect() {
-    const line = { readyState: 1, send: nothing, close: nothing };
+    const sent: string[] = [];
+    const line = { readyState: 1, sent, send: (wish: string) => sent.push(wish), close: nothing };
     lines.push(line as Line);
     return line;
   });
@@ -35,7 +38,7 @@ function surroundings() {
     for (const call of due) call();
   };
   const tell = (said: object) => lines.at(-1)?.onmessage?.({ data: JSON.stringify(said) });
-  return { draw, tell, open: () => lines.at(-1)?.onopen?.() };
+  return { draw, tell, open: () => lines.at(-1)?.onopen?.(), lose: () => lines.at(-1)?.onclose?.({ code: 1006 }), lines };
 }
 
 const change = (id: string): Item => ({ id, type: "task.status", seq: null, timestamp: "", project_id: "p", sandbox_id: null, data: {} });
@@ -77,6 +80,37 @@ describe("Connection", () => {
     expect(onResync).toHaveBeenCalledOnce();
     draw();
     expect(heard).toHaveLength(1);
+  });
+
+  it("tells one that begins later where it begins, whatever others bring before", () => {
+    const { connection, tell, draw } = listening();
+    const onItems = vi.fn();
+    const onBegin = vi.fn();
+    connection.subscribe({}, { onItems, onBegin });
+    tell(change("7-1-0"));
+    draw();
+    expect(onItems).toHaveBeenCalledOnce();
+    expect(onBegin).not.toHaveBeenCalled();
+    tell({ type: "subscribed", subscription: "s2", id: "8-0-0" });
+    tell({ type: "live", subscription: "s2", id: "8-0-0" });
+    expect(onBegin).toHaveBeenCalledOnce();
+  });
+
+  it("goes on after a loss behind what each was told, not behind what another was", () => {
+    const { connection, tell, draw, open, lose, lines } = listening();
+    tell({ type: "live", subscription: "s1", id: "5-0-0" });
+    connection.subscribe({}, { onItems: nothing });
+    tell({ type: "subscribed", subscription: "s2", id: "6-0-0" });
+    tell(change("9-1-0"));
+    draw();
+    lose();
+    vi.advanceTimersByTime(10_000);
+    open();
+    const wishes = lines.at(-1)?.sent.map((wish) => JSON.parse(wish)) ?? [];
+    expect(wishes.map(({ id, since }) => [id, since])).toEqual([
+      ["s1", "9-1-0"],
+      ["s2", "6-0-0"],
+    ]);
   });
 
   it("takes no frame's number for a timer's", () => {

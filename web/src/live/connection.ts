@@ -1,3 +1,4 @@
+import { later } from "./position";
 import { type Item, type Listener, type Subscription, type Topic, request, wants } from "./subscriptions";
 
 /** `lost`: it was there, and is being looked for again. */
@@ -154,7 +155,10 @@ export class Connection {
           subscription.since = line.id;
           subscription.listener.onBegin?.();
         }
-        subscription.isLive ||= line.type === "live";
+        if (line.type === "live") {
+          subscription.isLive = true;
+          subscription.since = later(subscription.since, line.id);
+        }
         return;
       }
       case "resync":
@@ -184,12 +188,12 @@ export class Connection {
     this.#recall = null;
     const items = this.#waiting;
     this.#waiting = [];
-    const last = items.at(-1);
-    if (last === undefined) return;
+    if (items.length === 0) return;
+    const last = items.map(({ id }) => id).reduce(later);
     for (const subscription of Array.from(this.#subscriptions.values())) {
       const wanted = items.filter((item) => wants(subscription, item));
-      const heard = subscription.isLive ? last : wanted.at(-1);
-      if (heard !== undefined) subscription.since = heard.id;
+      // Before it is live, others may bring what lies beyond what it has yet to be told.
+      if (subscription.isLive && subscription.since !== null) subscription.since = later(subscription.since, last);
       if (wanted.length > 0) subscription.listener.onItems(wanted);
     }
   }

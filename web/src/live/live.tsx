@@ -46,6 +46,7 @@ export function useLive(topic: Topic, listener: Listener): void {
     () =>
       connection.subscribe(JSON.parse(key) as Topic, {
         onItems: (items) => newest.current.onItems(items),
+        onBegin: () => newest.current.onBegin?.(),
         onResync: () => newest.current.onResync?.(),
       }),
     [connection, key],

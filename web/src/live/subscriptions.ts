@@ -28,7 +28,7 @@ export interface Listener {
 export interface Subscription extends Topic {
   name: string;
   listener: Listener;
-  /** The last change that is known to have been heard; nothing before it is told again. */
+  /** Everything up to here has been heard; after a loss it goes on behind it. */
   since: string | null;
   /** Whether all that lies between `since` and now has been told. */
   isLive: boolean;
