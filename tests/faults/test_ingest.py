@@ -32,7 +32,7 @@ EVENTS = int(os.environ.get("FLOOD_EVENTS", "4000"))
 KILLS = int(os.environ.get("FLOOD_KILLS", "3"))
 CRASHES = int(os.environ.get("FLOOD_CRASHES", "1"))
 RESTARTS = int(os.environ.get("FLOOD_RESTARTS", "2"))
-SECONDS = float(os.environ.get("FLOOD_SECONDS", "160"))
+SECONDS = float(os.environ.get("FLOOD_SECONDS", "400"))
 #: Between one crash of the database and the next.
 PAUSE = float(os.environ.get("FLOOD_PAUSE", "8"))
 SEED = int(os.environ.get("FLOOD_SEED", str(random.randrange(10**6))))
