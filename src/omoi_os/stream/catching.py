@@ -71,7 +71,7 @@ async def _bring(subscription: Subscription, items: Sequence[Item]) -> Position:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await listener.socket.drained()
         except TimeoutError:
-            listener.say("resync", id=str(listener.position), reason="too slow; resume with since")
+            listener.say("resync", id=str(listener.resumable), reason="too slow; resume with since")
             listener.socket.hang_up(TOO_SLOW, "too slow; resume with since")
             raise NotReady("the client takes nothing") from None
     return items[-1].position if items else subscription.since
@@ -84,6 +84,7 @@ def _write(subscription: Subscription, items: Sequence[Item]) -> None:
         if subscription.wants(item) and not listener.was_told(item):
             listener.position = item.position
             listener.socket.write(item.frame)
+        subscription.reached = item.position
 
 
 def _size(items: Sequence[Item]) -> int:

@@ -218,7 +218,7 @@ class Hub:
 
     def _drop(self, listener: Listener) -> None:
         """It does not read fast enough: it can resume from where it was told everything."""
-        listener.say("resync", id=str(listener.position), reason="too slow; resume with since")
+        listener.say("resync", id=str(listener.resumable), reason="too slow; resume with since")
         listener.socket.hang_up(TOO_SLOW, "too slow; resume with since")
         self._leave(listener)
 

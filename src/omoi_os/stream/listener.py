@@ -7,7 +7,7 @@ from uuid import UUID
 
 from omoi_os.stream.filters import Filter
 from omoi_os.stream.lines import control_line, text_frame
-from omoi_os.stream.position import Position
+from omoi_os.stream.position import BEGINNING, Position
 from omoi_os.stream.reader import Item
 
 #: What may wait in this process for one client; then it is too slow.
@@ -59,6 +59,8 @@ class Subscription:
     since: Position
     #: Whether it has caught up: from then on the hub tells it.
     live: bool = False
+    #: How far it has come while it catches up.
+    reached: Position = BEGINNING
 
     def wants(self, item: Item) -> bool:
         """Whether it brings this item to its listener."""
@@ -78,7 +80,7 @@ class Listener:
 
     socket: Socket
     viewer: Viewer
-    #: The position that a client resumes from when it is dropped.
+    #: Of the last item that was handed over.
     position: Position
     subscriptions: dict[str, Subscription] = field(default_factory=dict)
     #: One subscription after the other catches up, so that none brings what another is about to.
@@ -95,6 +97,12 @@ class Listener:
         self.position = item.position
         self.socket.write(item.frame)
         return True
+
+    @property
+    def resumable(self) -> Position:
+        """Where a client that is dropped goes on: nothing behind it was told to all who want it."""
+        catching = [each for each in self.subscriptions.values() if not each.live]
+        return min([self.position, *(max(each.since, each.reached) for each in catching)])
 
     def was_told(self, item: Item) -> bool:
         """Whether one of its live subscriptions has brought this item."""
