@@ -100,7 +100,7 @@ class Listener:
 
     @property
     def resumable(self) -> Position:
-        """Where a client that is dropped goes on: nothing behind it was told to all who want it."""
+        """Where a client that is dropped goes on: up to here each subscription was told everything."""
         catching = [each for each in self.subscriptions.values() if not each.live]
         return min([self.position, *(max(each.since, each.reached) for each in catching)])
 

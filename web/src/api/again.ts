@@ -19,10 +19,12 @@ export function followUnderWay(queries: QueryClient, queryKey: QueryKey): void {
 }
 
 function follow(queries: QueryClient, query: Query): void {
+  const { promise } = query;
+  if (promise === undefined) return;
   overtaken.add(query);
   const again = () => {
     overtaken.delete(query);
     void queries.invalidateQueries({ queryKey: query.queryKey, exact: true });
   };
-  void query.promise?.then(again, again);
+  void promise.then(again, again);
 }
