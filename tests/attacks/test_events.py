@@ -1,6 +1,7 @@
 """Attacks on the door for events, over real HTTP against a real server: 1-6, 9, 33-35 of the goals."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -264,7 +265,10 @@ async def _status(attacker: Attacker, victim: Reporter, rest: str, **options: An
     finally:
         sender.cancel()
         await asyncio.gather(sender, return_exceptions=True)
-        writer.close()
+        # What is unsent would keep it open.
+        writer.transport.abort()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
 
 
 async def _chunks(writer: asyncio.StreamWriter, data: Any) -> None:

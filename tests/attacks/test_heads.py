@@ -57,7 +57,8 @@ class Caller:
         except ConnectionError:
             return HUNG_UP
         finally:
-            self._writer.close()
+            # What is unsent would keep it open.
+            self._writer.transport.abort()
         return int(line.split()[1])
 
 
