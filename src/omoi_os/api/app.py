@@ -17,6 +17,7 @@ from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
 from omoi_os.monitoring import routes as monitoring
+from omoi_os.monitoring.attendance import Attendance
 from omoi_os.monitoring.availability import Availability
 from omoi_os.projects import routes as projects
 from omoi_os.sandboxes import event_routes as events
@@ -70,6 +71,7 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     app.state.waiters = Waiters(bus)
     app.state.trail = Trail(sessions, app.state.masker)
     app.state.availability = Availability(settings)
+    app.state.attendance = Attendance()
     doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker, app.state.trail))
     app.doors = ServerErrorMiddleware(doors, handler=errors.unexpected)
     app.add_middleware(BodyLimits)

@@ -3,20 +3,23 @@
 import asyncio
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from fastapi import Depends, Request
 from pydantic import Field
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from omoi_os.api.deps import AppSettings, DbSession
+from omoi_os.api.deps import AppSettings, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.routers import make_router
 from omoi_os.api.shapes import Shown
 from omoi_os.db import migrate
 from omoi_os.errors import NotReady
+from omoi_os.monitoring.attendance import Attendance
+from omoi_os.monitoring.warnings import WarningOut
 
 #: A database that takes longer than this does not answer.
 ANSWER_SECONDS = 3.0
@@ -35,6 +38,14 @@ class Ready(Shown):
 
     status: Literal["ready"] = "ready"
     model: str = Field(description="The model that agents use; `scripted` when a script plays its part.")
+    warnings: list[WarningOut] = Field(
+        description="Conditions of the platform that need attention, oldest first; the API itself still serves."
+    )
+
+
+async def _attendance(request: Request) -> Attendance:
+    attendance: Attendance = request.app.state.attendance
+    return attendance
 
 
 @router.head("/health", include_in_schema=False)
@@ -46,16 +57,19 @@ async def health() -> Alive:
 
 @router.head("/ready", include_in_schema=False)
 @router.get("/ready", summary="Whether the process can serve", responses=problems(503))
-async def ready(session: DbSession, settings: AppSettings) -> Ready:
-    """Answers 200 when the database answers and has the newest schema."""
+async def ready(
+    session: DbSession, settings: AppSettings, attendance: Annotated[Attendance, Depends(_attendance)], now: Now
+) -> Ready:
+    """Answers 200 when the database answers and has the newest schema; `warnings` names what else needs attention."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             is_current = await (await session.connection()).run_sync(_at_head)
+            warnings = await attendance.warnings(session, now=now) if is_current else []
     except (SQLAlchemyError, TimeoutError):
         raise NotReady("the database does not answer; check that it runs and that DATABASE_URL is right") from None
     if not is_current:
         raise NotReady("the database does not have the schema of this version; restart the API to migrate it")
-    return Ready(model=settings.model_name)
+    return Ready(model=settings.model_name, warnings=warnings)
 
 
 def _at_head(connection: Connection) -> bool:

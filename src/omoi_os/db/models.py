@@ -3,6 +3,7 @@
 from omoi_os.accounts.models import ApiKey, BrowserSession, IdempotentRequest, SignInCode, User
 from omoi_os.audit.models import AuditEntry
 from omoi_os.db.base import Base
+from omoi_os.monitoring.models import PlatformWarning
 from omoi_os.projects.models import Project
 from omoi_os.sandboxes.models import (
     Installation,
@@ -26,6 +27,7 @@ __all__ = [
     "IdempotentRequest",
     "Installation",
     "Outbox",
+    "PlatformWarning",
     "Project",
     "Sandbox",
     "SandboxBlob",

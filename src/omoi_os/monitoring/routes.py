@@ -7,6 +7,7 @@ from fastapi import Depends, Request
 from omoi_os.api.deps import AppSettings, CurrentUser, DbSession, Now
 from omoi_os.api.routers import make_router
 from omoi_os.monitoring import service
+from omoi_os.monitoring.attendance import Attendance
 from omoi_os.monitoring.availability import Availability
 from omoi_os.monitoring.schemas import OverviewOut
 from omoi_os.projects.repository import owner_seen_by
@@ -19,12 +20,18 @@ async def _availability(request: Request) -> Availability:
     return availability
 
 
+async def _attendance(request: Request) -> Attendance:
+    attendance: Attendance = request.app.state.attendance
+    return attendance
+
+
 @router.get("/overview", summary="Show what goes on")
 async def get_overview(
     user: CurrentUser,
     session: DbSession,
     settings: AppSettings,
     availability: Annotated[Availability, Depends(_availability)],
+    attendance: Annotated[Attendance, Depends(_attendance)],
     now: Now,
 ) -> OverviewOut:
     """The queue, sandboxes, throughput and cost of the last days, providers, versions and processes.
@@ -32,4 +39,4 @@ async def get_overview(
     Tasks and sandboxes count if you may see them. Asking costs the same however long the history is.
     """
     owner = owner_seen_by(user.id, user.role)
-    return await service.overview(session, settings, availability, owner=owner, now=now)
+    return await service.overview(session, settings, availability, attendance, owner=owner, now=now)

@@ -4,6 +4,7 @@ import datetime
 
 from pydantic import AwareDatetime, BaseModel, Field
 
+from omoi_os.monitoring.warnings import WarningOut
 from omoi_os.sandboxes.lifecycle import SandboxState
 from omoi_os.tasks.lifecycle import TaskState
 
@@ -71,3 +72,4 @@ class OverviewOut(BaseModel):
     providers: list[ProviderOut]
     versions: VersionsOut
     processes: list[ProcessOut]
+    warnings: list[WarningOut] = Field(description="Conditions of the platform that need attention, oldest first.")

@@ -7,6 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.config import Settings
 from omoi_os.monitoring import repository, versions
+from omoi_os.monitoring.attendance import Attendance
 from omoi_os.monitoring.availability import Availability
 from omoi_os.monitoring.repository import Ended, Spent
 from omoi_os.monitoring.schemas import (
@@ -26,7 +27,13 @@ DAYS = 14
 
 
 async def overview(
-    session: AsyncSession, settings: Settings, availability: Availability, *, owner: UUID | None, now: datetime
+    session: AsyncSession,
+    settings: Settings,
+    availability: Availability,
+    attendance: Attendance,
+    *,
+    owner: UUID | None,
+    now: datetime,
 ) -> OverviewOut:
     """What goes on in the projects of one owner, or in all for None."""
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -47,6 +54,7 @@ async def overview(
             model=settings.model_name,
         ),
         processes=[ProcessOut(name="orchestrator", since=moment) for moment in connected],
+        warnings=await attendance.warnings(session, now=now),
     )
     alive = await repository.alive_by_provider(session, owner=owner)
     # Providers are asked over the network, some of them; nothing of the database is held meanwhile.

@@ -6,6 +6,7 @@ from functools import partial
 
 from omoi_os.accounts import repository as accounts
 from omoi_os.audit import repository as audit
+from omoi_os.monitoring import warnings
 from omoi_os.orchestrator.context import Context
 from omoi_os.sandboxes.retention import prune_one
 from omoi_os.stream.retention import prune as prune_outbox
@@ -42,13 +43,14 @@ async def _prune(context: Context) -> None:
 
 
 async def prune_records(context: Context) -> None:
-    """Forget old answers under idempotency keys, a few at a time, and the oldest of the audit trail."""
+    """Forget old answers under idempotency keys, a few at a time, the oldest of the audit trail and stale warnings."""
     deleted = BATCH
     while deleted == BATCH:
         async with context.sessions() as session, session.begin():
             deleted = await accounts.delete_answers(session, before=context.now() - ANSWERS_KEPT, limit=BATCH)
     async with context.sessions() as session, session.begin():
         await audit.delete_before(session, context.now() - AUDIT_KEPT)
+        await warnings.delete_stale(session, now=context.now())
 
 
 async def _prune_stream(context: Context) -> None:

@@ -33,7 +33,7 @@ export interface paths {
         };
         /**
          * Whether the process can serve
-         * @description Answers 200 when the database answers and has the newest schema.
+         * @description Answers 200 when the database answers and has the newest schema; `warnings` names what else needs attention.
          */
         get: operations["ready"];
         put?: never;
@@ -1383,6 +1383,11 @@ export interface components {
             versions: components["schemas"]["VersionsOut"];
             /** Processes */
             processes: components["schemas"]["ProcessOut"][];
+            /**
+             * Warnings
+             * @description Conditions of the platform that need attention, oldest first.
+             */
+            warnings: components["schemas"]["WarningOut"][];
         };
         /**
          * Priority
@@ -1625,6 +1630,11 @@ export interface components {
              * @description The model that agents use; `scripted` when a script plays its part.
              */
             model: string;
+            /**
+             * Warnings
+             * @description Conditions of the platform that need attention, oldest first; the API itself still serves.
+             */
+            warnings: components["schemas"]["WarningOut"][];
         };
         /**
          * RejectedEvent
@@ -2261,6 +2271,28 @@ export interface components {
         WaitingMessages: {
             /** Items */
             items: components["schemas"]["WaitingMessage"][];
+        };
+        /**
+         * WarningOut
+         * @description A condition of the platform that needs attention; the API still serves.
+         */
+        WarningOut: {
+            /**
+             * Key
+             * @description The kind of condition, e.g. `orchestrator_failing` or `disk_full`.
+             */
+            key: string;
+            /**
+             * Message
+             * @description One sentence: what is wrong, with what, and what to do.
+             */
+            message: string;
+            /**
+             * Since
+             * Format: date-time
+             * @description When the condition was first reported.
+             */
+            since: string;
         };
         /**
          * FieldError
