@@ -12,14 +12,18 @@ async def test_a_provider_that_lacks_something_says_what(short_tmp: Path) -> Non
     asked = await Availability(settings).of(["daytona", "elsewhere", "daytona"])
 
     assert set(asked) == {"daytona", "elsewhere"}
-    assert "DAYTONA_API_KEY" in (asked["daytona"] or "")
-    assert "known are local" in (asked["elsewhere"] or "")
+    assert "DAYTONA_API_KEY" in (asked["daytona"].reason or "")
+    assert "known are local" in (asked["elsewhere"].reason or "")
 
 
 async def test_a_provider_that_works_here_has_no_complaint(short_tmp: Path) -> None:
     settings = load_settings(environ={}, config_dir=short_tmp, data_dir=short_tmp)
 
-    assert await Availability(settings).of(["local"]) == {"local": None}
+    tried = (await Availability(settings).of(["local"]))["local"]
+
+    assert tried.reason is None
+    assert tried.limits is not None
+    assert tried.limits.pids != ""
 
 
 async def test_many_who_ask_at_once_are_answered_by_one_try(short_tmp: Path) -> None:

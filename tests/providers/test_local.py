@@ -209,7 +209,7 @@ async def test_too_much_memory_ends_a_sandbox_with_that_reason(provider: LocalPr
 
 
 async def test_a_fork_bomb_is_capped_and_commands_still_run_beside_it(
-    provider: LocalProvider, make_spec: MakeSpec, is_root: bool
+    provider: LocalProvider, make_spec: MakeSpec
 ) -> None:
     bomb = """
 import os, time
@@ -228,10 +228,9 @@ time.sleep(600)
     while counts[-1] != counts[-2]:
         counts.append(int((await provider.exec(ref, command, timeout=SOON)).stdout))
 
-    if is_root or cgroups.detect():
-        assert 64 <= counts[-1] <= 64 + 4
-    else:
-        assert "pids" in str(provider.limits_warning)
+    # As an ordinary user without control groups the sandbox's user namespace counts its init as well.
+    assert 64 - 1 <= counts[-1] <= 64 + 4
+    assert "pids" not in str(provider.limits_warning)
 
 
 async def test_files_are_written_read_and_owned_by_the_sandbox(

@@ -17,6 +17,7 @@ from omoi_os.protocol import paths
 from omoi_os.providers.base import (
     EndReason,
     ExecResult,
+    Limits,
     Runtime,
     SandboxProvider,
     SandboxRef,
@@ -52,6 +53,7 @@ class WeakProvider:
     site = "here"
     runtime = Runtime(python=sys.executable, source=str(Path(omoi_os.__file__).parent.parent))
     has_door = False
+    limits = Limits(*["not limited"] * 4)
     limits_warning: str | None = None
 
     def __init__(self, root: Path) -> None:

@@ -135,9 +135,11 @@ def _namespaces(*, needed: bool) -> tuple[Level, str]:
 def _limits(provider: SandboxProvider | None) -> tuple[Level, str]:
     if provider is None:
         return Level.WARNING, "not known without a provider"
+    limits = provider.limits
+    told = f"memory: {limits.memory}; processors: {limits.cpu}; processes: {limits.pids}; disk: {limits.disk}"
     if provider.limits_warning:
-        return Level.WARNING, provider.limits_warning
-    return Level.OK, "memory, processors, processes and disk of a sandbox are limited"
+        return Level.WARNING, f"{told}. {provider.limits_warning}"
+    return Level.OK, told
 
 
 def _data_folder(settings: Settings) -> tuple[Level, str]:

@@ -2,7 +2,7 @@
 
 import datetime
 
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from omoi_os.monitoring.warnings import WarningOut
 from omoi_os.sandboxes.lifecycle import SandboxState
@@ -35,6 +35,17 @@ class DayOut(BaseModel):
     tokens: int
 
 
+class LimitsOut(BaseModel):
+    """How a provider limits each resource of a sandbox."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    memory: str = Field(description="How memory is limited, or that it is not.")
+    cpu: str = Field(description="How processor time is limited, or that it is not.")
+    pids: str = Field(description="How the number of processes is limited, or that it is not.")
+    disk: str = Field(description="How disk space is limited, or that it is not.")
+
+
 class ProviderOut(BaseModel):
     """What makes sandboxes."""
 
@@ -42,6 +53,7 @@ class ProviderOut(BaseModel):
     default: bool = Field(description="Whether projects that choose none use it.")
     available: bool = Field(description="Whether it can make sandboxes, as the API's own machine sees it.")
     reason: str | None = Field(description="Why it is not available; told to administrators.")
+    limits: LimitsOut | None = Field(description="How it limits sandboxes; null when it is not available.")
     alive: int = Field(description="Its living sandboxes that you may see.")
 
 

@@ -12,6 +12,7 @@ from omoi_os.monitoring.availability import Availability
 from omoi_os.monitoring.repository import Ended, Spent
 from omoi_os.monitoring.schemas import (
     DayOut,
+    LimitsOut,
     OverviewOut,
     ProcessOut,
     ProviderOut,
@@ -59,16 +60,17 @@ async def overview(
     alive = await repository.alive_by_provider(session, owner=owner)
     # Providers are asked over the network, some of them; nothing of the database is held meanwhile.
     await session.commit()
-    reasons = await availability.of([settings.sandbox_provider, *alive])
+    answers = await availability.of([settings.sandbox_provider, *alive])
     shown.providers = [
         ProviderOut(
             name=name,
             default=name == settings.sandbox_provider,
-            available=reason is None,
-            reason=reason if owner is None else None,
+            available=tried.reason is None,
+            reason=tried.reason if owner is None else None,
+            limits=LimitsOut.model_validate(tried.limits) if tried.limits else None,
             alive=alive.get(name, 0),
         )
-        for name, reason in reasons.items()
+        for name, tried in answers.items()
     ]
     return shown
 

@@ -95,6 +95,16 @@ class SandboxReport:
     pids: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How a provider limits each resource of a sandbox, in a few words each; one that it does not limit says so."""
+
+    memory: str
+    cpu: str
+    pids: str
+    disk: str
+
+
 class SandboxProvider(Protocol):
     """Makes and holds sandboxes.
 
@@ -118,6 +128,10 @@ class SandboxProvider(Protocol):
     @property
     def has_door(self) -> bool:
         """Whether its sandboxes reach the gateway by a socket bound in (`spec.door`); else at `CALLBACK_URL`."""
+
+    @property
+    def limits(self) -> Limits:
+        """How each resource of a sandbox is limited here."""
 
     @property
     def limits_warning(self) -> str | None:

@@ -18,7 +18,7 @@ from requests.exceptions import ReadTimeout
 
 from omoi_os.errors import SandboxGone
 from omoi_os.protocol import paths
-from omoi_os.providers.base import EndReason, ExecResult, SandboxRef, SandboxReport, SandboxSpec
+from omoi_os.providers.base import EndReason, ExecResult, Limits, SandboxRef, SandboxReport, SandboxSpec
 from omoi_os.providers.image import IMAGE_RUNTIME
 
 #: What the attacks need, by their numbers. Not `privileged`: that fails where the engine itself lacks a single one.
@@ -50,6 +50,7 @@ class WeakContainers:
     site = "here"
     runtime = IMAGE_RUNTIME
     has_door = False
+    limits = Limits(*["not limited"] * 4)
     limits_warning: str | None = None
 
     def __init__(self, engine: docker.DockerClient, *, image: str, root: Path) -> None:

@@ -1195,6 +1195,32 @@ export interface components {
             last: string | null;
         };
         /**
+         * LimitsOut
+         * @description How a provider limits each resource of a sandbox.
+         */
+        LimitsOut: {
+            /**
+             * Memory
+             * @description How memory is limited, or that it is not.
+             */
+            memory: string;
+            /**
+             * Cpu
+             * @description How processor time is limited, or that it is not.
+             */
+            cpu: string;
+            /**
+             * Pids
+             * @description How the number of processes is limited, or that it is not.
+             */
+            pids: string;
+            /**
+             * Disk
+             * @description How disk space is limited, or that it is not.
+             */
+            disk: string;
+        };
+        /**
          * MeOut
          * @description Who calls.
          */
@@ -1584,6 +1610,8 @@ export interface components {
              * @description Why it is not available; told to administrators.
              */
             reason: string | null;
+            /** @description How it limits sandboxes; null when it is not available. */
+            limits: components["schemas"]["LimitsOut"] | null;
             /**
              * Alive
              * @description Its living sandboxes that you may see.

@@ -3,6 +3,7 @@ import { answer, api } from "@/api/client";
 import type { components } from "@/api/schema";
 
 export type Overview = components["schemas"]["OverviewOut"];
+export type Limits = components["schemas"]["LimitsOut"];
 export type Day = components["schemas"]["DayOut"];
 
 export const overviewQuery = queryOptions({

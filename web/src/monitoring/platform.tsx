@@ -1,7 +1,12 @@
 import { Badge } from "@/ui/badge";
 import { FactList, Facts } from "@/ui/facts";
 import { Ago } from "@/ui/moment";
-import type { Overview } from "./overview";
+import type { Limits, Overview } from "./overview";
+
+/** How sandboxes are limited, in one line. */
+function limitsText({ memory, cpu, pids, disk }: Limits): string {
+  return `Limits: memory – ${memory}; processors – ${cpu}; processes – ${pids}; disk – ${disk}`;
+}
 
 /** What the platform itself is made of. */
 export function Platform({ overview }: { overview: Overview }) {
@@ -16,6 +21,7 @@ export function Platform({ overview }: { overview: Overview }) {
               {provider.default ? <Badge>default</Badge> : null}
               <Badge tone={provider.available ? "good" : "neutral"}>{provider.available ? "available" : "not available"}</Badge>
               <span className="text-soft">{provider.alive} alive</span>
+              {provider.limits === null ? null : <span className="basis-full text-soft">{limitsText(provider.limits)}</span>}
               {provider.reason === null ? null : <span className="basis-full text-soft [overflow-wrap:anywhere]">{provider.reason}</span>}
             </li>
           ))}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from omoi_os.providers.base import Resources
+from omoi_os.providers.base import Limits, Resources
 from omoi_os.providers.daytona.params import GIBIBYTE, Source
 
 #: Daytona counts in whole processors and GiB. Processes it does not count at all.
@@ -29,6 +29,12 @@ def limits_warning(source: Source) -> str:
         f"Memory, CPU and disk of a sandbox are those of the Daytona snapshot {source.snapshot or 'by default'}, "
         "not the configured ones, and its processes (pids) are not limited."
     )
+
+
+def limits_of(source: Source) -> Limits:
+    """How Daytona limits a sandbox made from this."""
+    how = "by Daytona, in whole units" if source.is_built else "by Daytona, as in the snapshot"
+    return Limits(memory=how, cpu=how, pids="not limited", disk=how)
 
 
 def gaps_of(source: Source) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from omoi_os.errors import ProviderError
 from omoi_os.providers.base import ExecResult, Runtime, SandboxRef, SandboxReport, SandboxSpec
 from omoi_os.providers.daytona import callback, creation, endings, files, inside, lookup, transfer
 from omoi_os.providers.daytona.faults import called, translated
-from omoi_os.providers.daytona.gaps import SMALLEST, gaps_of, limits_warning
+from omoi_os.providers.daytona.gaps import SMALLEST, gaps_of, limits_of, limits_warning
 from omoi_os.providers.daytona.params import LABEL_ID, LABEL_OWNER, Account, Source, create_params
 from omoi_os.providers.image import IMAGE_RUNTIME
 
@@ -45,6 +45,7 @@ class DaytonaProvider:
             api_key=account.api_key, api_url=account.api_url, target=account.target, otel_enabled=False
         )
         self._source = source if open_network else replace(source, gateway=gateway)
+        self.limits = limits_of(self._source)
         self.limits_warning: str | None = limits_warning(self._source)
         self.gaps = gaps_of(self._source)
         self._waits = waits

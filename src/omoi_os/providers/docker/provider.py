@@ -10,7 +10,7 @@ from typing import Any
 from docker.errors import APIError, NotFound
 
 from omoi_os.errors import ProviderError, SandboxGone, SetupError
-from omoi_os.providers.base import ExecResult, SandboxRef, SandboxReport, SandboxSpec
+from omoi_os.providers.base import ExecResult, Limits, SandboxRef, SandboxReport, SandboxSpec
 from omoi_os.providers.docker import commands, container, records
 from omoi_os.providers.docker.conversation import Conversation
 from omoi_os.providers.docker.engine import Engine
@@ -25,6 +25,7 @@ START_SECONDS = 60.0
 END_MOMENT = timedelta(seconds=2)
 
 _CONFLICT = 409
+_GROUP = "control group, by the engine"
 _GOING = ("removing", "dead")
 
 
@@ -34,6 +35,7 @@ class DockerProvider:
     name = "docker"
     runtime = IMAGE_RUNTIME
     has_door = True
+    limits = Limits(memory=_GROUP, cpu=_GROUP, pids=_GROUP, disk="watched twice a second")
     limits_warning: str | None = (
         "No file system limits a sandbox's disk on this engine: its use is looked at twice a second, "
         "and too much of it ends the sandbox."

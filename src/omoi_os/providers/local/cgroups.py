@@ -37,15 +37,9 @@ def detect(mounts: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> di
     return found
 
 
-def limits_warning(layout: dict[str, str]) -> str | None:
-    """What is not limited on this machine, as a sentence for a person."""
-    missing = [] if UNIFIED in layout else [name for name in CONTROLLERS if name not in layout]
-    if not missing:
-        return None
-    return (
-        f"This machine gives no control group for {', '.join(missing)}, so a sandbox's use of it is limited only "
-        "per process or not at all; run as root, or under `systemd-run --user --scope -p Delegate=yes`."
-    )
+def missing(layout: dict[str, str]) -> list[str]:
+    """The controllers for which this machine offers no control group."""
+    return [] if UNIFIED in layout else [name for name in CONTROLLERS if name not in layout]
 
 
 def groups_of(layout: dict[str, str], name: str) -> dict[str, str]:

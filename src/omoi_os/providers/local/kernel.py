@@ -55,6 +55,12 @@ def _prctl(what: str, option: int, *arguments: int) -> int:
     return _check(_libc.prctl(ctypes.c_int(option), *(ctypes.c_ulong(value) for value in padded)), what)
 
 
+def counts_processes_by_namespace(release: str | None = None) -> bool:
+    """Whether RLIMIT_NPROC counts the processes of a user namespace apart from the user's others: since Linux 5.14."""
+    major, minor = (release or os.uname().release).split("-")[0].split(".")[:2]
+    return (int(major), int(minor)) >= (5, 14)
+
+
 def clone_as_sibling() -> int:
     """Fork, but the child's parent is the caller's parent, which may live in another pid namespace."""
     return _syscall(0, "clone", _CLONE_PARENT | SIGCHLD, 0, 0, 0, 0)

@@ -34,6 +34,7 @@ class LocalProvider:
         self._launcher = Launcher()
         self.site = site
         self.runtime = Runtime(sys.executable, str(Path(omoi_os.__file__).parent.parent))
+        self.limits = self._machine.limits
         self.limits_warning = self._machine.limits_warning
         # Elsewhere an overlay cannot rename a folder of the checkout.
         self.has_checkouts = self._machine.has_images

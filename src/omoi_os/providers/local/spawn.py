@@ -68,8 +68,9 @@ def limits_of(groups: dict[str, str], *, limits: list[str], uid: int | None) -> 
         # Never the address space: programs reserve far more of that than they use, and break. Even of data the
         # agent's program reserves up to a gigabyte that it does not use.
         found.append((resource.RLIMIT_DATA, max(memory_bytes, MIN_DATA_BYTES)))
-    if uid is not None and not {"pids", "unified"} & groups.keys():
-        # Counted per uid, so only where the uid is the sandbox's own.
+    if not {"pids", "unified"} & groups.keys() and (uid is not None or kernel.counts_processes_by_namespace()):
+        # The kernel counts per uid, and per user namespace where it can: the sandbox must have one or the other
+        # to itself, or the limit would count processes outside it.
         found.append((resource.RLIMIT_NPROC, pids))
     return found
 
