@@ -22,6 +22,7 @@ from omoi_os.orchestrator.providers import Providers
 from omoi_os.orchestrator.reaper import reap
 from omoi_os.orchestrator.reconciler import reconcile
 from omoi_os.orchestrator.retention import prune
+from omoi_os.orchestrator.transactions import report_long_transactions
 from omoi_os.orchestrator.verifier import verify
 from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
@@ -122,6 +123,7 @@ async def turn(context: Context, *, compares: bool) -> float | None:
         await reap(context)
         await refill(context)
         await prune(context)
+        await report_long_transactions(context)
         async with context.sessions() as session:
             now = context.now()
             next_ready = await tasks_repository.earliest_not_before(session, now=now)

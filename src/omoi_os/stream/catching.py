@@ -55,7 +55,13 @@ def _begin_now(hub: Hub, subscription: Subscription) -> Position:
 async def _from_table(hub: Hub, subscription: Subscription, after: Position) -> tuple[Sequence[Item] | None, Position]:
     """The next items of the table up to where the hub is, which tells the later ones itself; None if some are gone."""
     async with hub.reading() as connection:
-        page = await reader.read(connection, after, where=subscription.where, owner=subscription.listener.viewer.owner)
+        page = await reader.read(
+            connection,
+            after,
+            where=subscription.where,
+            owner=subscription.listener.viewer.owner,
+            foreign=hub.foreign,
+        )
         if not await reader.is_whole_after(connection, after):
             return None, after
     reached = hub.position

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.db.base import Sessions
 from omoi_os.errors import NotReady, TooMany
-from omoi_os.stream import reader
+from omoi_os.stream import horizon, reader
 from omoi_os.stream.access import recheck
 from omoi_os.stream.index import Index
 from omoi_os.stream.listener import TOO_SLOW, TRY_AGAIN, Listener, Subscription
@@ -54,6 +54,8 @@ class Hub:
         self._recent: Recent | None = None
         self._reads = asyncio.Semaphore(MAX_READS)
         self._closing = False
+        #: Open transactions of other databases on the server, which no reader waits for.
+        self.foreign: frozenset[int] = frozenset()
         #: Everything up to here was told.
         self.position = Position(0, 0, 0)
 
@@ -182,14 +184,18 @@ class Hub:
         waits = iter(LATER_SECONDS)
         while self._listeners or self._watchers:
             changed.clear()
-            page = await reader.read(connection, self.position)
+            page = await reader.read(connection, self.position, foreign=self.foreign)
             await self._tell(page.items, self._recent)
             self.position = page.end
             if page.more:
                 continue
             if page.items or not page.later:
                 waits = iter(LATER_SECONDS)
-            pause = next(waits, LATER_SECONDS[-1]) if page.later else SAFETY_SECONDS
+            pause = next(waits, None) if page.later else SAFETY_SECONDS
+            if pause is None:
+                # It takes longer than our own transactions do: perhaps it is none of ours.
+                self.foreign = await horizon.foreign_transactions(connection, known=self.foreign)
+                pause = LATER_SECONDS[-1]
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await changed.wait()

@@ -1,6 +1,6 @@
 """Reads the outbox behind a position, in the one order that all readers share."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
+from omoi_os.stream import horizon
 from omoi_os.stream.filters import Filter
 from omoi_os.stream.lines import event_line, item_line, moment, one_line, text_frame
 from omoi_os.stream.position import BEGINNING, LAST, Position
@@ -16,11 +17,9 @@ from omoi_os.stream.position import BEGINNING, LAST, Position
 MAX_ROWS = 500
 MAX_BYTES = 4 * 1024 * 1024
 
-_HORIZON = text("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
-
 #: Rows below the oldest open transaction, runs expanded to their events, cut where they become too many or too large.
-_READ = text("""
-WITH horizon AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xid),
+_READ = text(f"""
+WITH horizon AS MATERIALIZED ({horizon.HORIZON}),
 found AS MATERIALIZED (
     SELECT o.*, p.created_by AS owner,
         sum(coalesce(o.last_seq - o.first_seq + 1, 1)) OVER (ORDER BY o.xid, o.id ROWS UNBOUNDED PRECEDING)
@@ -58,7 +57,7 @@ FROM horizon LEFT JOIN LATERAL (
     SELECT * FROM told WHERE body IS NULL OR upto - octet_length(body) < :bytes ORDER BY xid, id, seq LIMIT :rows
 ) AS t ON true
 ORDER BY t.xid, t.id, t.seq
-""")
+""")  # noqa: S608  both parts are constants
 
 #: A sandbox's own events are numbered without gaps and in the order of their commits, so their number is enough.
 _EVENTS = text("""
@@ -99,7 +98,7 @@ class Page:
 
 async def now(connection: AsyncConnection) -> Position:
     """The position behind everything that can be read now."""
-    return Position((await connection.execute(_HORIZON)).scalar_one(), 0, 0)
+    return Position(await horizon.first_open(connection), 0, 0)
 
 
 async def oldest(connection: AsyncConnection) -> Position:
@@ -110,13 +109,22 @@ async def oldest(connection: AsyncConnection) -> Position:
 
 async def is_whole_after(connection: AsyncConnection, position: Position) -> bool:
     """Whether everything behind a position was kept, and the position is one of this database. Asked after reading."""
-    return await oldest(connection) <= position and position.xid <= (await now(connection)).xid
+    # Another process may have read further: it may know of more transactions that need not be waited for.
+    return await oldest(connection) <= position and position.xid <= await horizon.next_transaction(connection)
 
 
 async def read(
-    connection: AsyncConnection, after: Position, *, where: Filter | None = None, owner: UUID | None = None
+    connection: AsyncConnection,
+    after: Position,
+    *,
+    where: Filter | None = None,
+    owner: UUID | None = None,
+    foreign: Collection[int] = (),
 ) -> Page:
-    """The next changes behind a position, of those that the filter wants and in the projects of that owner."""
+    """The next changes behind a position, of those that the filter wants and in the projects of that owner.
+
+    `foreign` are open transactions of other databases, which are not waited for (`horizon.foreign_transactions`).
+    """
     where = where or Filter()
     parameters = {
         **after._asdict(),
@@ -124,6 +132,7 @@ async def read(
         "project_id": where.project_id,
         "types": where.patterns(),
         "owner": owner,
+        "foreign": list(foreign),
         "rows": MAX_ROWS,
         "bytes": MAX_BYTES,
     }
