@@ -84,6 +84,7 @@ async def a_work_sandbox(
 ) -> tuple[Sandbox, str]:
     """A claimed task's sandbox and its token, as the dispatcher writes them."""
     task = task or await a_task(session, bus)
+    task.branch_created = True
     await tasks.assign(session, bus, task, lease_owner=1, until=now)
     origin = Origin(provider="local", site="here", model="scripted", budget_usd=None)
     sandbox, token = await sandboxes.open_sandbox(session, bus, task, purpose=Purpose.WORK, origin=origin, now=now)

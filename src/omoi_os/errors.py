@@ -16,6 +16,7 @@ OmoiError
 │   └── TooMany            429
 ├── NotReady               503
 ├── ForgeError             the repository host failed or refused
+│   └── BranchTaken        the name of a new branch is in use
 └── ProviderError          what makes sandboxes failed
     ├── ProviderUnavailable  try again later
     └── SandboxGone          that sandbox no longer exists
@@ -129,6 +130,19 @@ class ForgeError(OmoiError):
     """The repository host failed or refused."""
 
     code = "forge"
+
+
+class BranchTaken(ForgeError):
+    """The name of a new branch is in use, or collides with another one.
+
+    `existing` are the names of the branches that the repository holds.
+    """
+
+    code = "branch_taken"
+
+    def __init__(self, name: str, existing: frozenset[str]) -> None:
+        super().__init__(f"branch {name!r} cannot be created: the repository already has a branch of that name")
+        self.existing = existing
 
 
 class ProviderError(OmoiError):

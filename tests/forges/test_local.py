@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from omoi_os.config import Settings
-from omoi_os.errors import ForgeError
+from omoi_os.errors import BranchTaken, ForgeError
 from omoi_os.forges.base import Repository
 from omoi_os.forges.local import LocalForge
 from omoi_os.forges.registry import make_forge
@@ -143,6 +143,63 @@ async def test_a_branch_starts_at_the_default_branch_and_stays_where_it_is(forge
 
     assert await forge.create_branch(repository, "feature/a-page") == pushed
     assert await forge.has_commits(repository, "feature/a-page")
+
+
+@pytest.mark.parametrize(
+    ("existing", "name"),
+    [
+        ("feature/login", "feature/login"),
+        ("Feature/Login", "feature/login"),
+        ("feature/login/form", "feature/login"),
+        ("feature", "feature/login"),
+        ("FEATURE", "feature/login"),
+        ("feature/next", "feature/next"),
+    ],
+)
+async def test_a_new_branch_of_a_task_never_adopts_one_that_exists(forge: LocalForge, existing: str, name: str) -> None:
+    repository = a_repository(default_branch="feature/next" if existing == "feature/next" else "main")
+    await forge.ensure_repository(repository)
+    await forge.create_branch(repository, existing)
+
+    with pytest.raises(BranchTaken) as caught:
+        await forge.create_branch(repository, name, task_id=uuid4())
+
+    assert existing in caught.value.existing
+    assert git("for-each-ref", "refs/omoi", at=forge.path(repository)) == ""
+
+
+async def test_a_branch_is_recognised_as_the_task_s_own_when_its_creator_died(forge: LocalForge) -> None:
+    repository, task_id = a_repository(), uuid4()
+    await forge.ensure_repository(repository)
+    created = await forge.create_branch(repository, "feature/login", task_id=task_id)
+
+    assert await forge.create_branch(repository, "feature/login", task_id=task_id) == created
+    with pytest.raises(BranchTaken):
+        await forge.create_branch(repository, "feature/login", task_id=uuid4())
+
+
+async def test_a_branch_that_somebody_created_in_place_of_the_task_s_is_not_the_task_s(
+    forge: LocalForge, tmp_path: Path
+) -> None:
+    repository, task_id = a_repository(), uuid4()
+    await forge.ensure_repository(repository)
+    await forge.create_branch(repository, "feature/login", task_id=task_id)
+    commit_on(forge.path(repository), "feature/login", tmp_path)
+
+    with pytest.raises(BranchTaken):
+        await forge.create_branch(repository, "feature/login", task_id=task_id)
+
+
+async def test_of_many_tasks_that_want_one_name_at_once_one_gets_it(forge: LocalForge) -> None:
+    repository = a_repository()
+    await forge.ensure_repository(repository)
+
+    creating = (forge.create_branch(repository, "feature/login", task_id=uuid4()) for _ in range(8))
+    results = await asyncio.gather(*creating, return_exceptions=True)
+
+    created = [result for result in results if isinstance(result, str)]
+    assert len(created) == 1
+    assert all(isinstance(result, str | BranchTaken) for result in results)
 
 
 async def test_a_branch_that_is_not_there_has_no_head_and_no_commits(forge: LocalForge) -> None:

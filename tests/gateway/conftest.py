@@ -82,7 +82,7 @@ async def open_door(sessions: Sessions, bus: PostgresBus, settings: Settings) ->
             project = await a_project(session)
             ticket = await a_ticket(session, project)
             task = await a_task(session, bus, ticket, **fields)
-            task.branch_name = f"feature/{task.id}"
+            task.branch_name, task.branch_created = f"feature/{task.id}", True
             await tasks.assign(session, bus, task, lease_owner=1, until=NOON)
             origin = Origin(provider="local", site=settings.site, model=model, budget_usd=budget_usd)
             sandbox, token = await sandboxes.open_sandbox(session, bus, task, purpose=purpose, origin=origin, now=NOON)

@@ -3,17 +3,22 @@
 import asyncio
 import gzip
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from omoi_os.config import Settings
+from omoi_os.db.base import Sessions
 from omoi_os.forges.addresses import git_path, repository_of
 from omoi_os.forges.branches import wip_branch
 from omoi_os.forges.local import LocalForge
+from omoi_os.gateway.callers import MAX_AGE_SECONDS
+from omoi_os.projects.models import Project
 from omoi_os.sandboxes.lifecycle import Purpose
+from omoi_os.tasks.models import Task
 
 from .conftest import OpenDoor, Start
 from .places import Door
@@ -137,6 +142,52 @@ async def test_a_push_to_any_other_ref_is_refused_and_says_where_to_push(workspa
     assert f"may push only to refs/heads/{workspace.branch}" in output
     assert await workspace.head("main") == before
     assert await workspace.head(ref.removeprefix("refs/heads/")) in (None, before)
+
+
+@pytest.mark.parametrize("spelled", [str, str.upper])
+async def test_the_default_branch_is_not_pushed_to_even_if_the_task_names_it(
+    workspace: Workspace, sessions: Sessions, spelled: Callable[[str], str]
+) -> None:
+    """A person may choose the task's branch as the default branch while its agent works."""
+    before = await workspace.head(workspace.branch)
+    async with sessions.begin() as session:
+        project = await session.get_one(Project, workspace.door.project.id)
+        project.default_branch = spelled(workspace.branch)
+    await asyncio.sleep(MAX_AGE_SECONDS)  # How long the gateway may remember the project as it was.
+    await workspace.commit("new.txt", "new")
+
+    code, output = await workspace.git("push", "origin", "HEAD")
+
+    assert code != 0
+    assert "may not push to the default branch" in output
+    assert await workspace.head(workspace.branch) == before
+
+
+async def test_a_branch_that_was_not_created_for_the_task_is_not_pushed_to(
+    workspace: Workspace, sessions: Sessions
+) -> None:
+    before = await workspace.head(workspace.branch)
+    async with sessions.begin() as session:
+        (await session.get_one(Task, workspace.door.task.id)).branch_created = False
+    await asyncio.sleep(MAX_AGE_SECONDS)
+    await workspace.commit("new.txt", "new")
+
+    code, output = await workspace.git("push", "origin", "HEAD")
+
+    assert code != 0
+    assert f"may push only to refs/heads/wip/{workspace.door.task.id}" in output
+    assert await workspace.head(workspace.branch) == before
+
+
+async def test_the_platform_s_notes_about_branches_are_hidden(workspace: Workspace) -> None:
+    repository = repository_of(workspace.door.project)
+    await workspace.forge.create_branch(repository, "feature/other", task_id=uuid4())
+
+    code, listed = await workspace.git("ls-remote", "origin")
+
+    assert code == 0
+    assert "refs/heads/feature/other" in listed
+    assert "refs/omoi" not in listed
 
 
 async def test_one_forbidden_ref_refuses_the_whole_push(workspace: Workspace) -> None:

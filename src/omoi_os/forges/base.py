@@ -26,8 +26,12 @@ class Forge(Protocol):
     async def ensure_repository(self, repository: Repository) -> None:
         """Make the repository, with a first commit on its default branch, unless it is there."""
 
-    async def create_branch(self, repository: Repository, name: str) -> str:
-        """Make a branch at the head of the default branch, unless it is there; return its head."""
+    async def create_branch(self, repository: Repository, name: str, *, task_id: UUID | None = None) -> str:
+        """Create a branch at the head of the default branch, unless it exists; return its head.
+
+        With `task_id` the branch must be new: raise `BranchTaken` if a branch that was not created for this task
+        has the name, or one that collides with it (`forges.branches.collides`).
+        """
 
     async def branch_head(self, repository: Repository, name: str) -> str | None:
         """The commit a branch points to, or None when there is no such branch."""

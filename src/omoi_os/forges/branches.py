@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Collection
 
 MAX_LENGTH = 80
 
@@ -27,6 +28,49 @@ def branch_name(*, title: str, ticket_type: str, priority: str) -> str:
 def numbered(name: str, number: int) -> str:
     """The name itself, then `-2`, `-3` where it is taken."""
     return name if number == 1 else f"{name}-{number}"
+
+
+def collides(name: str, existing: Collection[str]) -> bool:
+    """Return whether a branch of this name cannot be created beside these.
+
+    Two names collide if they differ only in case, because file systems may not tell them apart, or if one is a
+    folder of the other: `feature/login` and `feature/login/x` cannot both exist.
+    """
+    return _Names(existing).collide_with(name)
+
+
+def free_name(wanted: str, existing: Collection[str]) -> str:
+    """Return the wanted name, or the first of `-2`, `-3`, … that collides with no existing branch.
+
+    Where a branch has the name of the prefix, e.g. `feature`, nothing can be created below it: the slash becomes `-`.
+    """
+    names = _Names(existing)
+    if names.any_is(_folders(wanted)):
+        wanted = wanted.replace("/", "-")
+    number = 1
+    while names.collide_with(numbered(wanted, number)):
+        number += 1
+    return numbered(wanted, number)
+
+
+class _Names:
+    """Existing names, prepared so that each comparison takes the same time however many there are."""
+
+    def __init__(self, existing: Collection[str]) -> None:
+        self._names = {name.lower() for name in existing}
+        self._folders = {folder for name in self._names for folder in _folders(name)}
+
+    def any_is(self, names: Collection[str]) -> bool:
+        return any(name.lower() in self._names for name in names)
+
+    def collide_with(self, name: str) -> bool:
+        return name.lower() in self._folders or self.any_is([name, *_folders(name)])
+
+
+def _folders(name: str) -> list[str]:
+    """`a` and `a/b` of `a/b/c`."""
+    parts = name.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts))]
 
 
 def wip_branch(task_id: object) -> str:

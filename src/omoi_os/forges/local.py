@@ -5,9 +5,10 @@ import secrets
 import shutil
 import time
 from pathlib import Path
+from uuid import UUID
 
 from omoi_os.errors import ForgeError
-from omoi_os.forges import checkouts, git
+from omoi_os.forges import checkouts, claims, git
 from omoi_os.forges.base import Repository
 
 #: The largest pack that one push may bring.
@@ -46,7 +47,7 @@ class LocalForge:
 
     async def prepare_checkout(self, repository: Repository) -> None:
         """Beside the repository."""
-        commit = _required(await self.branch_head(repository, repository.default_branch), repository)
+        commit = claims.required(await self.branch_head(repository, repository.default_branch), repository)
         await checkouts.prepare(self._checkouts(repository), mirror=self.path(repository), commit=commit)
 
     def path(self, repository: Repository) -> Path:
@@ -72,12 +73,14 @@ class LocalForge:
         finally:
             await asyncio.to_thread(shutil.rmtree, aside, ignore_errors=True)
 
-    async def create_branch(self, repository: Repository, name: str) -> str:
-        """At the head of the default branch, unless it is there."""
+    async def create_branch(self, repository: Repository, name: str, *, task_id: UUID | None = None) -> str:
+        """At the head of the default branch. A ref outside of `refs/heads` records which task it was created for."""
+        if task_id is not None:
+            return await claims.create_branch(self.path(repository), repository, name, task_id=task_id)
         heads = await _heads(self.path(repository), name, repository.default_branch)
         if name in heads:
             return heads[name]
-        start = _required(heads.get(repository.default_branch), repository)
+        start = claims.required(heads.get(repository.default_branch), repository)
         try:
             await git.run("update-ref", _ref(name), start, "0" * len(start), git_dir=self.path(repository))
         except ForgeError:
@@ -95,7 +98,7 @@ class LocalForge:
         heads = await _heads(self.path(repository), name, repository.default_branch)
         if name not in heads:
             return False
-        head, base = heads[name], _required(heads.get(repository.default_branch), repository)
+        head, base = heads[name], claims.required(heads.get(repository.default_branch), repository)
         return bool(await git.run("rev-list", "--max-count=1", head, f"^{base}", "--", git_dir=self.path(repository)))
 
     def _make_aside(self, repository: Repository) -> Path:
@@ -163,16 +166,6 @@ async def _first_commit(made: Path, repository: Repository) -> str:
     blob = await git.run("hash-object", "-w", "--stdin", git_dir=made, stdin=f"# {title}\n".encode())
     tree = await git.run("mktree", git_dir=made, stdin=f"100644 blob {blob}\tREADME.md\n".encode())
     return await git.run("commit-tree", "-m", "First commit", tree, git_dir=made)
-
-
-def _required(head: str | None, repository: Repository) -> str:
-    """The head of the default branch, which a repository must have."""
-    if head is None:
-        raise ForgeError(
-            f"the repository of project {repository.project_id} has no branch {repository.default_branch!r}: "
-            "push one or change the project's default_branch"
-        )
-    return head
 
 
 async def _heads(git_dir: Path, *names: str) -> dict[str, str]:

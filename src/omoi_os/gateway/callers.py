@@ -119,7 +119,7 @@ async def _look_up(sessions: Sessions, hashed: str) -> Caller | None:
         task_id=task.id,
         title=task.title,
         description=task.description,
-        branch=task.branch_name,
+        branch=task.branch_name if task.branch_created else None,
         model=sandbox.model,
         forge=project.forge,
         repository=repository_of(project),

@@ -8,6 +8,7 @@ from pathlib import Path
 from aiohttp import StreamReader, web
 
 from omoi_os.errors import Forbidden, ForgeError, NotFound, RequestError
+from omoi_os.forges.claims import CLAIMS
 from omoi_os.forges.git import SAFE_CONFIG
 from omoi_os.forges.local import MAX_PUSH_BYTES, LocalForge
 from omoi_os.forges.registry import make_forge
@@ -19,6 +20,9 @@ _READ = "git-upload-pack"
 _PUSH = "git-receive-pack"
 _CALLS = {("GET", "info/refs"), ("POST", _READ), ("POST", _PUSH)}
 _PROTOCOL = re.compile(r"version=[0-9]")
+
+#: What the platform notes about branches is not for sandboxes.
+_CONFIG = {**SAFE_CONFIG, "transfer.hideRefs": CLAIMS}
 
 #: The commands and their flush on top of the pack.
 _MAX_BODY_BYTES = MAX_PUSH_BYTES + (1 << 20)
@@ -48,7 +52,7 @@ async def serve(request: web.Request) -> web.StreamResponse:
         return await backend.serve(
             request,
             _variables(request, repository, service=service, call=call),
-            config=SAFE_CONFIG,
+            config=_CONFIG,
             body=_bounded(request.content),
         )
 
@@ -68,7 +72,7 @@ async def _receive(request: web.Request, caller: Caller, repository: Path) -> we
     return await backend.serve(
         request,
         _variables(request, repository, service=_PUSH, call=_PUSH),
-        config={**SAFE_CONFIG, "receive.denyNonFastForwards": rewrite, "receive.denyDeletes": "true"},
+        config={**_CONFIG, "receive.denyNonFastForwards": rewrite, "receive.denyDeletes": "true"},
         body=body,
     )
 

@@ -92,9 +92,16 @@ def why_not(push: Push, caller: Caller) -> str | None:
     for command in push.commands:
         if command.ref not in own:
             return f"this sandbox may push only to {' and '.join(sorted(own))}"
+        if _is_default(command.ref, caller):
+            return f"a sandbox may not push to the default branch, {caller.repository.default_branch}"
         if command.deletes:
             return "branches are not deleted from a sandbox"
     return None
+
+
+def _is_default(ref: str, caller: Caller) -> bool:
+    """Return whether a ref is the default branch, also on a file system that does not tell cases apart."""
+    return ref.lower() == _head(caller.repository.default_branch).lower()
 
 
 def may_rewrite(push: Push, caller: Caller) -> bool:

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.errors import ForgeError, ProviderError, ProviderUnavailable
 from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.registry import make_forge
-from omoi_os.orchestrator import checkouts, pool
+from omoi_os.orchestrator import branches, checkouts, pool
 from omoi_os.orchestrator.assignments import Work, budget_of, shown_environment, work_environment, work_spec
 from omoi_os.orchestrator.context import Context
 from omoi_os.providers.base import SandboxRef
@@ -109,13 +109,12 @@ async def _assign(session: AsyncSession, context: Context, ready: Ready) -> Work
 
 async def spawn(context: Context, work: Work) -> None:
     """Branch first, then the sandbox. What fails is given back to the queue."""
-    project, task = work.project, work.task
+    project = work.project
     try:
         forge = make_forge(project.forge, context.settings)
         repository = repository_of(project)
         await forge.ensure_repository(repository)
-        await forge.create_branch(repository, task.branch_name or "")
-        if not await _still_wanted(context, work):
+        if not await branches.ensure_branch(context, work, forge) or not await _still_wanted(context, work):
             return
         ref = await _make(context, work)
     except (ForgeError, ProviderError) as error:

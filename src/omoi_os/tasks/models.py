@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, func, text, true
+from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, false, func, text, true
 from sqlalchemy.orm import Mapped, mapped_column
 
 from omoi_os.db.base import Base
@@ -19,7 +19,14 @@ class Task(Base):
 
     __tablename__ = "tasks"
     __table_args__ = (
-        Index("ix_tasks_queue", text("priority_rank DESC"), "id", postgresql_where=text("status = 'pending'")),
+        Index(
+            "ix_tasks_turn", "project_id", text("priority_rank DESC"), "id", postgresql_where=text("status = 'pending'")
+        ),
+        Index(
+            "ix_tasks_not_before",
+            "not_before",
+            postgresql_where=text("status = 'pending' AND not_before IS NOT NULL"),
+        ),
         Index("ix_tasks_active", "project_id", postgresql_where=text("status IN ('assigned', 'running', 'verifying')")),
         Index("ix_tasks_open", "status", postgresql_where=text("status NOT IN ('completed', 'failed', 'cancelled')")),
         Index("ix_tasks_completed_at", "completed_at"),
@@ -38,6 +45,9 @@ class Task(Base):
     priority_rank: Mapped[int]
     status: Mapped[str]
     branch_name: Mapped[str | None]
+    #: Whether the branch was created on the forge for this task. Before that its name may still change, and nothing
+    #: may be pushed to it.
+    branch_created: Mapped[bool] = mapped_column(default=False, server_default=false())
     sandbox_id: Mapped[str | None]
     attempt: Mapped[int]
     max_attempts: Mapped[int]
@@ -64,6 +74,15 @@ class Task(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     started_at: Mapped[datetime | None]
     completed_at: Mapped[datetime | None]
+
+
+class ProjectTurn(Base):
+    """When a task of a project was claimed last. Only the claim writes it, so nobody who edits projects holds it up."""
+
+    __tablename__ = "project_turns"
+
+    project_id: Mapped[UUID] = mapped_column(ForeignKey("projects.id"), primary_key=True)
+    claimed_at: Mapped[datetime]
 
 
 class TaskDependency(Base):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Integer, Select, bindparam, cast, func, select, text
+from sqlalchemy import ColumnElement, Integer, Select, bindparam, cast, func, or_, select, text
 from sqlalchemy import insert as insert_into
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
@@ -111,10 +111,9 @@ async def states_of_ticket(session: AsyncSession, ticket_id: UUID) -> list[TaskS
 
 
 async def branch_names_like(session: AsyncSession, project_id: UUID, name: str) -> set[str]:
-    """The names in this project that begin with this one."""
-    query = select(Task.branch_name).where(
-        Task.project_id == project_id, Task.branch_name.startswith(name, autoescape=True)
-    )
+    """Return the branch names of this project's tasks that start with this one, or with it written without slashes."""
+    like = [Task.branch_name.startswith(start, autoescape=True) for start in (name, name.replace("/", "-"))]
+    query = select(Task.branch_name).where(Task.project_id == project_id, or_(*like))
     return {found for found in (await session.execute(query)).scalars() if found is not None}
 
 

@@ -1,6 +1,6 @@
 """What happens to tasks. Each function is one step in one transaction; the caller commits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.errors import Conflict
-from omoi_os.forges.branches import branch_name, numbered
+from omoi_os.forges.branches import branch_name, free_name
+from omoi_os.projects import repository as project_rows
+from omoi_os.projects.models import Project
 from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.stream.models import Change
 from omoi_os.stream.outbox import publish
@@ -59,7 +61,11 @@ async def create_task(
         priority=ticket.priority,
         priority_rank=PRIORITY_RANK[ticket.priority],
         status=TaskState.PENDING,
-        branch_name=await _free_branch_name(session, ticket, title),
+        branch_name=await _free_branch_name(
+            session,
+            await session.get_one(Project, ticket.project_id),
+            branch_name(title=title, ticket_type=ticket.ticket_type, priority=ticket.priority),
+        ),
         model=terms.model,
         linger_seconds=terms.linger_seconds,
         requires_commit=task_type == ExecutionMode.IMPLEMENTATION and not terms.answer_is_enough,
@@ -228,10 +234,21 @@ async def _tell(session: AsyncSession, bus: Bus, task: Task, ticket: Ticket, sta
     await bus.announce(session, Topic.TASKS, str(task.id))
 
 
-async def _free_branch_name(session: AsyncSession, ticket: Ticket, title: str) -> str:
-    wanted = branch_name(title=title, ticket_type=ticket.ticket_type, priority=ticket.priority)
-    taken = await repository.branch_names_like(session, ticket.project_id, wanted)
-    number = 1
-    while numbered(wanted, number) in taken:
-        number += 1
-    return numbered(wanted, number)
+async def rename_branch(session: AsyncSession, task: Task, ticket: Ticket, *, existing: Collection[str]) -> str:
+    """Give a task whose branch does not exist yet a name that collides with none of these branches.
+
+    The caller holds the task. The project is held as well, so that no new task takes the same name.
+    """
+    project = await project_rows.lock(session, task.project_id)
+    wanted = branch_name(title=task.title, ticket_type=ticket.ticket_type, priority=ticket.priority)
+    task.branch_name = await _free_branch_name(session, project, wanted, existing)
+    await session.flush()
+    return task.branch_name
+
+
+async def _free_branch_name(
+    session: AsyncSession, project: Project, wanted: str, existing: Collection[str] = ()
+) -> str:
+    """Return a name that no task of the project, no existing branch and not the default branch has."""
+    of_tasks = await repository.branch_names_like(session, project.id, wanted)
+    return free_name(wanted, {*of_tasks, *existing, project.default_branch})
