@@ -15,6 +15,7 @@ from omoi_os.sandboxes import blobs
 from omoi_os.sandboxes.models import SandboxBlob
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
+from omoi_os.tasks.lifecycle import EndCause
 from tests.api.conftest import MODEL_KEY, Worker, calling, end_sandbox, working
 from tests.builders import a_work_sandbox
 
@@ -369,7 +370,9 @@ async def test_the_next_attempt_reads_the_conversation_of_the_one_before(
     async with app.state.sessions.begin() as session:
         task = await tasks_repository.lock(session, UUID(worker.task_id))
         now = datetime.now(UTC)
-        await tasks.give_back(session, app.state.bus, task, reason="again", backoff=timedelta(0), now=now)
+        await tasks.give_back(
+            session, app.state.bus, task, cause=EndCause.WORK, reason="again", backoff=timedelta(0), now=now
+        )
         sandbox, token = await a_work_sandbox(session, app.state.bus, task, now=now)
     async with calling(app, token) as next_one, working(app, ada) as stranger:
         resumed = await next_one.get(f"/sandboxes/{sandbox.id}/session")

@@ -17,6 +17,7 @@ from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import SandboxState
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks import service as tasks
+from omoi_os.tasks.lifecycle import EndCause
 from omoi_os.tasks.models import Task
 from tests.builders import a_project, a_task, a_ticket
 from tests.conftest import NOON
@@ -100,7 +101,9 @@ async def test_a_retry_keeps_its_branch_with_all_work_on_it(
         task = await other.get_one(Task, first.task.id)
         sandbox = await other.get_one(Sandbox, first.sandbox.id)
         await sandboxes.end(other, MemoryBus(), sandbox, state=SandboxState.FAILED, reason="it failed", now=NOON)
-        await tasks.give_back(other, MemoryBus(), task, reason="it failed", backoff=context.backoff, now=NOON)
+        await tasks.give_back(
+            other, MemoryBus(), task, cause=EndCause.WORK, reason="it failed", backoff=context.backoff, now=NOON
+        )
     (second,) = await claim(context)
 
     assert await ensure_branch(context, second, forge)

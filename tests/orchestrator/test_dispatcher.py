@@ -77,7 +77,7 @@ async def test_a_task_whose_provider_cannot_work_here_waits_and_says_why(
 
     assert await titles(make_context()) == []
     await session.refresh(task)
-    assert (task.status, task.attempt) == ("pending", 2)
+    assert (task.status, task.attempt, task.max_attempts) == ("pending", 1, 3)
     assert "DAYTONA_API_KEY" in (task.error or "")
 
 

@@ -7,6 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.orchestrator import endings
+from omoi_os.orchestrator.dispatcher import claim
 from omoi_os.protocol.events import Event, EventType
 from omoi_os.providers.base import EndReason, SandboxReport
 from omoi_os.sandboxes import repository as sandboxes_repository
@@ -15,9 +16,9 @@ from omoi_os.sandboxes.events import record_events
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks import service as tasks
-from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.lifecycle import EndCause, TaskState
 from omoi_os.tasks.models import Task
-from tests.builders import a_work_sandbox
+from tests.builders import a_task, a_work_sandbox
 from tests.conftest import NOON
 from tests.orchestrator.conftest import MakeContext
 
@@ -40,7 +41,13 @@ async def test_a_worker_that_said_it_was_done_is_not_lost_when_its_result_was_re
 ) -> None:
     sandbox, task = await a_sandbox_that_said(session, *said)
     await tasks.give_back(
-        session, MemoryBus(), task, reason="no commit was pushed", backoff=timedelta(seconds=5), now=NOON
+        session,
+        MemoryBus(),
+        task,
+        cause=EndCause.WORK,
+        reason="no commit was pushed",
+        backoff=timedelta(seconds=5),
+        now=NOON,
     )
     await session.commit()
 
@@ -53,3 +60,39 @@ async def test_a_worker_that_said_it_was_done_is_not_lost_when_its_result_was_re
     assert ended is not None
     assert ended.status == status
     assert (given_back.status, given_back.attempt, given_back.error) == (TaskState.PENDING, 2, "no commit was pushed")
+
+
+async def test_six_deaths_of_the_orchestrator_while_it_creates_the_sandbox_use_up_no_attempt(
+    session: AsyncSession, make_context: MakeContext
+) -> None:
+    context = make_context(retry_backoff_seconds=0)
+    task = await a_task(session, MemoryBus(), max_attempts=3)
+    await session.commit()
+
+    for number in range(1, 7):
+        # Each one is claimed by an orchestrator that dies before the sandbox is there; the next one finds nothing.
+        (work,) = await claim(context)
+        assert (work.task.id, work.sandbox.attempt) == (task.id, number)
+        await endings.settle(context, work.sandbox, None, endings.GONE)
+
+    await session.refresh(task)
+    assert (task.status, task.attempt, task.max_attempts) == ("pending", 7, 9)
+    assert task.error == "the sandbox disappeared"
+
+
+async def test_a_crash_loop_of_the_work_ends_after_its_attempts(
+    session: AsyncSession, make_context: MakeContext
+) -> None:
+    context = make_context(retry_backoff_seconds=0)
+    task = await a_task(session, MemoryBus(), max_attempts=3)
+    await session.commit()
+
+    spawned = 0
+    while claimed := await claim(context):
+        spawned += 1
+        report = SandboxReport(alive=False, reason=EndReason.EXITED, exit_code=1)
+        await endings.settle(context, claimed[0].sandbox, None, report)
+
+    await session.refresh(task)
+    assert (spawned, task.status, task.max_attempts) == (3, "failed", 3)
+    assert (task.error or "").endswith("(attempt 3 of 3)")

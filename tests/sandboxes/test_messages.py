@@ -25,6 +25,7 @@ from omoi_os.sandboxes.models import Sandbox, SandboxMessage
 from omoi_os.sandboxes.service import Origin
 from omoi_os.stream.models import Change, Outbox
 from omoi_os.tasks import service as tasks
+from omoi_os.tasks.lifecycle import EndCause
 from omoi_os.tasks.models import Task
 from tests.builders import a_task, a_work_sandbox
 from tests.conftest import NOON
@@ -227,7 +228,7 @@ async def test_what_an_agent_may_not_have_seen_waits_for_the_next_attempt(sessio
     await messages.mark_seen(session, bus, first.id, [seen, forged], now=LAST)
     await service.end(session, bus, first, state=SandboxState.LOST, reason="gone", now=LAST)
     task = await task_of(session, first)
-    await tasks.give_back(session, bus, task, reason="lost", backoff=timedelta(0), now=LAST)
+    await tasks.give_back(session, bus, task, cause=EndCause.WORK, reason="lost", backoff=timedelta(0), now=LAST)
 
     second, _ = await a_work_sandbox(session, bus, task, now=LAST)
 

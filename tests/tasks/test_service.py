@@ -11,7 +11,7 @@ from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
 from omoi_os.errors import Conflict
 from omoi_os.tasks import repository, service
-from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.lifecycle import EndCause, TaskState
 from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket, TicketStatus
 from tests.builders import a_project, a_task, a_ticket
@@ -72,14 +72,57 @@ async def test_attempts_back_off_then_run_out(session: AsyncSession) -> None:
     waits = []
     for _ in range(2):
         await running(session, bus, task)
-        await service.give_back(session, bus, task, reason="it broke", backoff=BACKOFF, now=NOON)
+        await service.give_back(session, bus, task, cause=EndCause.WORK, reason="it broke", backoff=BACKOFF, now=NOON)
         assert task.not_before is not None
         waits.append((task.not_before - NOON, task.attempt, task.status, task.sandbox_id))
     await running(session, bus, task)
-    await service.give_back(session, bus, task, reason="it broke", backoff=BACKOFF, now=NOON)
+    await service.give_back(session, bus, task, cause=EndCause.WORK, reason="it broke", backoff=BACKOFF, now=NOON)
 
     assert waits == [(BACKOFF, 2, "pending", None), (2 * BACKOFF, 3, "pending", None)]
     assert (task.status, task.error) == ("failed", "it broke (attempt 3 of 3)")
+
+
+async def test_ends_caused_by_the_platform_use_up_no_attempts(session: AsyncSession) -> None:
+    bus = MemoryBus()
+    task = await a_task(session, bus, max_attempts=2)
+    waits = []
+    for _ in range(8):
+        await running(session, bus, task)
+        await service.give_back(session, bus, task, cause=EndCause.PLATFORM, reason="killed", backoff=BACKOFF, now=NOON)
+        assert task.not_before is not None
+        waits.append(task.not_before - NOON)
+
+    assert (task.status, task.attempt, task.max_attempts) == ("pending", 9, 10)
+    assert waits[:3] == [BACKOFF, 2 * BACKOFF, 4 * BACKOFF]
+    assert waits[-1] == service.MAX_BACKOFF
+
+    # The work still has as many attempts as it was given, and its back-off starts anew.
+    await running(session, bus, task)
+    await service.give_back(session, bus, task, cause=EndCause.WORK, reason="it broke", backoff=BACKOFF, now=NOON)
+    assert (task.status, task.not_before) == ("pending", NOON + BACKOFF)
+    await running(session, bus, task)
+    await service.give_back(session, bus, task, cause=EndCause.WORK, reason="it broke", backoff=BACKOFF, now=NOON)
+    assert (task.status, task.error) == ("failed", "it broke (attempt 10 of 10)")
+
+
+async def test_a_platform_that_fails_for_ever_fails_the_task_with_a_reason(session: AsyncSession) -> None:
+    bus = MemoryBus()
+    task = await a_task(session, bus, max_attempts=3)
+    spawns = 0
+    while task.status != TaskState.FAILED:
+        await running(session, bus, task)
+        spawns += 1
+        await service.give_back(
+            session, bus, task, cause=EndCause.PLATFORM, reason="no disk", backoff=BACKOFF, now=NOON
+        )
+
+    assert spawns == service.MAX_PLATFORM_ENDS + 1
+    assert "no disk (the platform or the host ended 21 attempts" in (task.error or "")
+
+    await service.retry_task(session, bus, task, now=NOON)
+    await running(session, bus, task)
+    await service.give_back(session, bus, task, cause=EndCause.PLATFORM, reason="no disk", backoff=BACKOFF, now=NOON)
+    assert task.status == TaskState.PENDING
 
 
 async def test_a_retry_keeps_the_branch_and_carries_the_message(session: AsyncSession) -> None:

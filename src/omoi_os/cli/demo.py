@@ -11,12 +11,12 @@ from types import FrameType
 from typing import Any
 
 from omoi_os.accounts.admin_token import ensure_admin_token
+from omoi_os.children import die_with_parent
 from omoi_os.cli import acceptance, folder, port
 from omoi_os.cli.client import Client
 from omoi_os.cli.connection import known_key
 from omoi_os.cli.progress import Progress
 from omoi_os.cli.serve import READY_SECONDS, SALVAGE_SECONDS, omoi
-from omoi_os.cli.supervise import die_with_parent
 from omoi_os.config import Settings, load_settings
 from omoi_os.errors import BadToken, NotReady, OmoiError, SetupError
 

@@ -1,27 +1,13 @@
 """Keeps a few programs running as child processes: starts them again when they die, stops them in order."""
 
 import asyncio
-import ctypes
 import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def die_with_parent(number: signal.Signals) -> Callable[[], None]:
-    """What a child calls before its program starts, so that it gets this signal when its parent ends in any way."""
-    parent = os.getpid()
-
-    def arrange() -> None:
-        _libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return arrange
+from omoi_os.children import die_with_parent
 
 
 @dataclass(frozen=True, slots=True)

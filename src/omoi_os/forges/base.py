@@ -48,3 +48,6 @@ class Forge(Protocol):
 
     async def prepare_checkout(self, repository: Repository) -> None:
         """Have such a checkout of what the default branch is now, if it is worth it; remove older ones not in use."""
+
+    def remove_unfinished(self) -> None:
+        """Remove what a killed process left of repositories and checkouts that it was making on this machine."""

@@ -5,10 +5,12 @@ import fcntl
 import os
 import secrets
 import shutil
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from omoi_os.children import die_with_parent
 from omoi_os.forges import git
 from omoi_os.protocol import paths
 from omoi_os.providers import checkouts
@@ -65,6 +67,13 @@ async def prepare(folder: Path, *, mirror: Path, commit: str) -> None:
         await asyncio.to_thread(_remove_unused, folder)
 
 
+def remove_unfinished(folder: Path) -> None:
+    """Remove checkouts that somebody began to prepare and did not finish, and those that nobody uses any more."""
+    with _locked(folder) as held:
+        if held:
+            _remove_unused(folder)
+
+
 async def _replace(folder: Path, last: Path | None, *, mirror: Path, commit: str) -> None:
     """The last one is brought up to date if nobody uses it: most of its files stay as they are."""
     serial = secrets.token_hex(4)
@@ -112,6 +121,7 @@ async def _is_worth_it(mirror: Path, commit: str) -> bool:
         env=git.environment(),
         cwd="/",
         start_new_session=True,
+        preexec_fn=die_with_parent(signal.SIGTERM),
     )
     try:
         async with asyncio.timeout(_MEASURE_SECONDS):

@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from omoi_os.children import die_with_parent
 from omoi_os.errors import ForgeError
 
 #: Configuration of every git command on a repository whose content is not ours.
 SAFE_CONFIG = {"core.hooksPath": "/dev/null", "core.fsmonitor": "false"}
+
+#: What takes no longer than this is over before anybody could miss its parent.
+_QUICK_SECONDS = 60
 
 _IDENTITY = {"NAME": "OmoiOS", "EMAIL": "omoi@localhost"}
 
@@ -50,9 +54,13 @@ async def run(
     stdin: bytes = b"",
     global_config: str = "/dev/null",
     variables: Mapping[str, str] | None = None,
-    timeout: float = 60,
+    timeout: float = _QUICK_SECONDS,
 ) -> str:
-    """What git prints. A failure is a `ForgeError` with git's last line."""
+    """What git prints. A failure is a `ForgeError` with git's last line.
+
+    A command that may run for longer than usual ends with this process. Not every one is arranged so: it takes a
+    fork of the whole process, which costs more than most commands do.
+    """
     where = [f"--git-dir={git_dir}"] if git_dir else []
     try:
         process = await asyncio.create_subprocess_exec(
@@ -65,6 +73,7 @@ async def run(
             env={**environment(global_config=global_config), **(variables or {})},
             cwd="/",
             start_new_session=True,
+            preexec_fn=die_with_parent(signal.SIGTERM) if timeout > _QUICK_SECONDS else None,
         )
     except FileNotFoundError:
         raise ForgeError("git is not installed: install it and try again") from None

@@ -1,12 +1,14 @@
 """The local forge: bare repositories that the platform hosts itself."""
 
 import asyncio
+import fcntl
+import os
 import secrets
 import shutil
-import time
 from pathlib import Path
 from uuid import UUID
 
+from omoi_os.children import kill_marked
 from omoi_os.errors import ForgeError
 from omoi_os.forges import checkouts, claims, git
 from omoi_os.forges.base import Repository
@@ -14,10 +16,13 @@ from omoi_os.forges.base import Repository
 #: The largest pack that one push may bring.
 MAX_PUSH_BYTES = 1 << 30
 
-#: A half-made repository older than this belongs to nobody.
-_ABANDONED_SECONDS = 3600
+#: How the folder of a repository's prepared checkouts ends.
+_CHECKOUTS = ".checkouts"
 
 _CLONE_SECONDS = 600
+
+#: In the environment of the processes that fill a folder: which one.
+_MARK = "OMOI_UNFINISHED"
 
 _CONFIG = {
     "receive.denyDeletes": "true",
@@ -55,13 +60,13 @@ class LocalForge:
         return self.root / f"{repository.project_id}.git"
 
     def _checkouts(self, repository: Repository) -> Path:
-        return self.root / f"{repository.project_id}.checkouts"
+        return self.root / f"{repository.project_id}{_CHECKOUTS}"
 
     async def ensure_repository(self, repository: Repository) -> None:
         """Made aside and renamed, so that a kill half-way leaves nothing that looks like a repository."""
         if await asyncio.to_thread(self.path(repository).is_dir):
             return
-        aside = await asyncio.to_thread(self._make_aside, repository)
+        aside, lock = await asyncio.to_thread(self._make_aside, repository)
         try:
             made = aside / "repository.git"
             if repository.seed:
@@ -72,6 +77,18 @@ class LocalForge:
             await asyncio.to_thread(_rename, made, self.path(repository))
         finally:
             await asyncio.to_thread(shutil.rmtree, aside, ignore_errors=True)
+            os.close(lock)
+
+    def remove_unfinished(self) -> None:
+        """Remove what a killed process left of repositories and checkouts that it was making. It blocks."""
+        for left in self.root.glob(".*.*"):
+            lock = _try_lock(left)
+            if lock is not None:
+                kill_marked(_MARK, str(left))
+                shutil.rmtree(left, ignore_errors=True)
+                os.close(lock)
+        for folder in self.root.glob(f"*{_CHECKOUTS}"):
+            checkouts.remove_unfinished(folder)
 
     async def create_branch(self, repository: Repository, name: str, *, task_id: UUID | None = None) -> str:
         """At the head of the default branch. A ref outside of `refs/heads` records which task it was created for."""
@@ -101,14 +118,31 @@ class LocalForge:
         head, base = heads[name], claims.required(heads.get(repository.default_branch), repository)
         return bool(await git.run("rev-list", "--max-count=1", head, f"^{base}", "--", git_dir=self.path(repository)))
 
-    def _make_aside(self, repository: Repository) -> Path:
+    def _make_aside(self, repository: Repository) -> tuple[Path, int]:
+        """A new folder and its lock, which is held while it is in use: an unlocked one was left by a killed process."""
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for left in self.root.glob(f".{repository.project_id}.*"):
-            if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
-                shutil.rmtree(left, ignore_errors=True)
-        aside = self.root / f".{repository.project_id}.{secrets.token_hex(4)}"
-        aside.mkdir(mode=0o700)
-        return aside
+        while True:
+            aside = self.root / f".{repository.project_id}.{secrets.token_hex(4)}"
+            aside.mkdir(mode=0o700)
+            lock = _try_lock(aside)
+            if lock is not None:
+                return aside, lock
+
+
+def _try_lock(folder: Path) -> int | None:
+    """Lock a folder without waiting; the descriptor holds the lock. None if it is locked or gone."""
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if folder.stat().st_ino == os.fstat(lock).st_ino:
+            return lock
+    except OSError:
+        pass
+    os.close(lock)
+    return None
 
 
 def seed_path(seed: str, root: Path) -> Path:
@@ -143,6 +177,8 @@ async def _clone(seed: Path, made: Path, *, config: Path) -> None:
     await git.run(
         *("clone", "--quiet", "--bare", "--no-local", "--template=", "--", str(seed), str(made)),
         global_config=str(config),
+        # All its children carry this as well: those that outlive it can be found by it.
+        variables={_MARK: str(config.parent)},
         timeout=_CLONE_SECONDS,
     )
     await git.run("config", "--remove-section", "remote.origin", git_dir=made)

@@ -1,9 +1,10 @@
-"""Prepares checkouts for the next tasks of the projects that tasks are run for."""
+"""Prepares checkouts for the next tasks of the projects that tasks are run for, and removes unfinished ones."""
 
+import asyncio
 from functools import partial
 
 from omoi_os.forges.addresses import repository_of
-from omoi_os.forges.registry import make_forge
+from omoi_os.forges.registry import NAMES, make_forge
 from omoi_os.orchestrator.assignments import Work, takes_checkouts
 from omoi_os.orchestrator.context import Context
 
@@ -17,3 +18,9 @@ def prepare(context: Context, work: Work) -> None:
     if takes_checkouts(context.settings, work.provider) and context.watch.is_due(name, every=PREPARE_SECONDS):
         forge = make_forge(work.project.forge, context.settings)
         context.jobs.start(name, partial(forge.prepare_checkout, repository_of(work.project)))
+
+
+async def remove_unfinished(context: Context) -> None:
+    """Remove what an orchestrator that was killed left of repositories and checkouts that it was making."""
+    for name in NAMES:
+        await asyncio.to_thread(make_forge(name, context.settings).remove_unfinished)

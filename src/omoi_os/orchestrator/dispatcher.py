@@ -1,13 +1,16 @@
 """Dispatch: claims tasks as far as there is room, and makes a sandbox for each."""
 
+import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import select, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.errors import ForgeError, ProviderError, ProviderUnavailable
@@ -16,6 +19,7 @@ from omoi_os.forges.registry import make_forge
 from omoi_os.orchestrator import branches, checkouts, pool
 from omoi_os.orchestrator.assignments import Work, budget_of, shown_environment, work_environment, work_spec
 from omoi_os.orchestrator.context import Context
+from omoi_os.orchestrator.providers import RETRY_SECONDS
 from omoi_os.providers.base import SandboxRef
 from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
@@ -24,7 +28,7 @@ from omoi_os.sandboxes.models import Sandbox
 from omoi_os.sandboxes.service import Origin
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
-from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.lifecycle import EndCause, TaskState
 from omoi_os.tasks.models import Task
 from omoi_os.tasks.repository import Ready
 
@@ -32,6 +36,8 @@ log = logging.getLogger(__name__)
 
 #: How long one orchestrator may take over a step before another may take it on.
 LEASE = timedelta(minutes=2)
+#: How long a task waits whose provider cannot work here now.
+PROVIDER_PAUSE = timedelta(seconds=RETRY_SECONDS)
 
 
 async def dispatch(context: Context) -> None:
@@ -87,12 +93,13 @@ async def _assign(session: AsyncSession, context: Context, ready: Ready) -> Work
     now = context.now()
     task, ticket, project = ready.task, ready.ticket, ready.project
     only_of = ticket if ready.alone else None
-    await tasks.assign(session, context.bus, task, lease_owner=context.owner, until=now + LEASE, only_of=only_of)
     try:
         provider = context.providers.get(context.providers.name_for(project))
     except ProviderUnavailable as error:
-        await tasks.give_back(session, context.bus, task, reason=str(error), backoff=context.backoff, now=now)
+        # No sandbox was created, so nothing is used up; the provider itself is asked again no sooner than this.
+        await tasks.postpone(session, context.bus, task, reason=str(error), until=now + PROVIDER_PAUSE)
         return None
+    await tasks.assign(session, context.bus, task, lease_owner=context.owner, until=now + LEASE, only_of=only_of)
     origin = Origin(
         provider=provider.name,
         site=provider.site,
@@ -113,16 +120,39 @@ async def spawn(context: Context, work: Work) -> None:
     try:
         forge = make_forge(project.forge, context.settings)
         repository = repository_of(project)
-        await forge.ensure_repository(repository)
-        if not await branches.ensure_branch(context, work, forge) or not await _still_wanted(context, work):
-            return
-        ref = await _make(context, work)
+        async with _kept_lease(context, work):
+            await forge.ensure_repository(repository)
+            if not await branches.ensure_branch(context, work, forge) or not await _still_wanted(context, work):
+                return
+            ref = await _make(context, work)
     except (ForgeError, ProviderError) as error:
         log.warning("sandbox %s could not be made: %s", work.sandbox.id, error)
         await _not_made(context, work, reason=str(error))
         return
     await record_started(context, work.sandbox.id, ref, environment=shown_environment(context.settings, work))
     checkouts.prepare(context, work)
+
+
+@asynccontextmanager
+async def _kept_lease(context: Context, work: Work) -> AsyncIterator[None]:
+    """Renew the task's lease while a sandbox is being created: the first clone of a large repository takes minutes."""
+    keeping = asyncio.create_task(_keep_lease(context, work))
+    try:
+        yield
+    finally:
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+
+
+async def _keep_lease(context: Context, work: Work) -> None:
+    while True:
+        await asyncio.sleep(LEASE.total_seconds() / 4)
+        own = (Task.id == work.task.id, Task.fence == work.sandbox.fence, Task.lease_owner == context.owner)
+        try:
+            async with context.sessions() as session, session.begin():
+                await session.execute(update(Task).where(*own).values(lease_expires_at=context.now() + LEASE))
+        except SQLAlchemyError as error:
+            log.warning("the lease of task %s was not renewed: %s", work.task.id, error)
 
 
 async def _make(context: Context, work: Work) -> SandboxRef:
@@ -165,4 +195,13 @@ async def _not_made(context: Context, work: Work, *, reason: str) -> None:
             return
         await sandboxes.end(session, context.bus, sandbox, state=SandboxState.FAILED, reason=reason, now=now)
         if task.fence == sandbox.fence and task.status == TaskState.ASSIGNED:
-            await tasks.give_back(session, context.bus, task, reason=reason, backoff=context.backoff, now=now)
+            # The agent has not started: whatever is wrong is not its work.
+            await tasks.give_back(
+                session,
+                context.bus,
+                task,
+                cause=EndCause.PLATFORM,
+                reason=reason,
+                backoff=context.backoff,
+                now=now,
+            )

@@ -10,6 +10,7 @@ from datetime import timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.errors import Invalid, ProviderError, StaleFence, TooLarge
+from omoi_os.orchestrator import causes
 from omoi_os.orchestrator.assignments import Work, work_environment
 from omoi_os.orchestrator.context import Context
 from omoi_os.projects.models import Project
@@ -167,14 +168,21 @@ async def _close(session: AsyncSession, context: Context, sandbox: Sandbox, task
         await tasks.fail(session, bus, task, reason=because, now=now)
     else:
         because = sandbox.end_reason or reason
-        await tasks.give_back(session, bus, task, reason=because, backoff=context.backoff, now=now)
+        cause = causes.of_end(sandbox, report, failure_type=await _failure_type(session, sandbox))
+        await tasks.give_back(session, bus, task, cause=cause, reason=because, backoff=context.backoff, now=now)
+
+
+async def _failure_type(session: AsyncSession, sandbox: Sandbox) -> str | None:
+    """The `error_type` with which its worker gave up, if it did."""
+    told = await sandboxes_repository.newest_event(session, sandbox.id, event_types=[EventType.AGENT_FAILED])
+    return str(told.event_data.get("error_type")) if told else None
 
 
 def _outcome(sandbox: Sandbox, report: SandboxReport, *, done: bool) -> tuple[SandboxState, str]:
     """How a sandbox ended, as a state and a sentence."""
     if done:
         return SandboxState.STOPPED, "its work is done"
-    if sandbox.stop_cause == StopCause.REAPED:
+    if sandbox.stop_cause in (StopCause.REAPED, StopCause.SILENT):
         return SandboxState.LOST, sandbox.end_reason or "it did nothing any more"
     if sandbox.status == SandboxState.STOPPING or sandbox.purpose == Purpose.VERIFY:
         return SandboxState.STOPPED, sandbox.end_reason or "no longer needed"

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from omoi_os.bus.base import Topic
 from omoi_os.bus.factory import open_bus
@@ -14,6 +15,7 @@ from omoi_os.config import Settings
 from omoi_os.db.base import make_engine, make_sessions, plain_url
 from omoi_os.db.embedded import url as embedded_url
 from omoi_os.orchestrator.bytecode import compile_worker
+from omoi_os.orchestrator.checkouts import remove_unfinished
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatcher import dispatch
 from omoi_os.orchestrator.pool import drain, refill
@@ -51,6 +53,7 @@ async def run(settings: Settings) -> None:
         if warning := context.providers.default.limits_warning:
             log.warning("%s", warning)
         context.jobs.start("compile the worker", compile_worker)
+        context.jobs.start("remove unfinished repositories", partial(remove_unfinished, context))
         await work(context, stopping)
         if settings.stop_sandboxes:
             await stop_all(context)

@@ -87,7 +87,7 @@ async def _listen(context: Context, row: Sandbox) -> None:
     if not alive:
         async with context.sessions() as session, session.begin():
             reason = f"no sign of life for {context.settings.dead_after_seconds:g} s"
-            await sandboxes.request_stop(session, context.bus, row, cause=StopCause.REAPED, reason=reason)
+            await sandboxes.request_stop(session, context.bus, row, cause=StopCause.SILENT, reason=reason)
 
 
 async def _note_usage(context: Context) -> None:

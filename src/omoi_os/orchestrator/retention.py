@@ -7,6 +7,7 @@ from functools import partial
 from omoi_os.accounts import repository as accounts
 from omoi_os.audit import repository as audit
 from omoi_os.monitoring import warnings
+from omoi_os.orchestrator.checkouts import remove_unfinished
 from omoi_os.orchestrator.context import Context
 from omoi_os.sandboxes.retention import prune_one
 from omoi_os.stream.retention import prune as prune_outbox
@@ -40,6 +41,7 @@ async def _prune(context: Context) -> None:
             break
         log.info("the events of sandbox %s were kept for long enough and are removed", pruned)
     await prune_records(context)
+    await remove_unfinished(context)
 
 
 async def prune_records(context: Context) -> None:

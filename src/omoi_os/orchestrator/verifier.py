@@ -28,7 +28,7 @@ from omoi_os.sandboxes.log import append_platform_event
 from omoi_os.sandboxes.service import Origin
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
-from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.lifecycle import EndCause, TaskState
 from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket
 
@@ -204,7 +204,13 @@ async def _decide(
         task.feedback = complaint or _feedback(failed)
         reason = complaint or f"`{failed[0].command}` ended with exit code {failed[0].exit_code}"
         await tasks.give_back(
-            session, context.bus, task, reason=f"verification failed: {reason}", backoff=context.backoff, now=now
+            session,
+            context.bus,
+            task,
+            cause=EndCause.WORK,
+            reason=f"verification failed: {reason}",
+            backoff=context.backoff,
+            now=now,
         )
 
 

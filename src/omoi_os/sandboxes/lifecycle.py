@@ -29,7 +29,8 @@ class StopCause(StrEnum):
     PERSON = "person"  #: a person; the task fails until a person retries it
     TASK_OVER = "task_over"  #: its task is over or has a newer attempt
     PLATFORM_STOPS = "platform_stops"  #: the whole platform stops; the task waits for the next start
-    REAPED = "reaped"  #: it is idle, stuck, silent or too old; the task is tried again
+    REAPED = "reaped"  #: it is idle, stuck or too old; the task is tried again
+    SILENT = "silent"  #: no sign of life, and its provider does not report it alive; the task is tried again
 
 
 ALIVE = frozenset({SandboxState.CREATING, SandboxState.RUNNING, SandboxState.STOPPING})

@@ -90,6 +90,31 @@ class Sandbox(Base):
         return self.gap_seen_at if self.gap_after == self.acked_seq else None
 
 
+class SandboxSalvage(Base):
+    """A sandbox whose work could not be saved at its end: what becomes of its disk. Without a row there is none."""
+
+    __tablename__ = "sandbox_salvages"
+    __table_args__ = (
+        Index("ix_sandbox_salvages_open", "created_at", postgresql_where=text("state IN ('pending', 'kept')")),
+    )
+
+    sandbox_id: Mapped[str] = mapped_column(ForeignKey("sandboxes.id"), primary_key=True)
+    state: Mapped[str]
+    #: How often saving was tried, why the last try failed, and when the next one is due.
+    attempts: Mapped[int]
+    last_error: Mapped[str | None]
+    next_attempt_at: Mapped[datetime | None]
+    #: Until when the task's next attempt waits for this one's work.
+    wait_until: Mapped[datetime | None]
+    disk_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    #: The orchestrator that is saving now, and until when nobody else may.
+    lease_owner: Mapped[int | None] = mapped_column(BigInteger)
+    lease_expires_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    #: When the work was saved or given up.
+    ended_at: Mapped[datetime | None]
+
+
 class SandboxEvent(Base):
     """One fact about a sandbox, appended, numbered, never changed."""
 

@@ -18,6 +18,13 @@ class TaskState(StrEnum):
     CANCELLED = "cancelled"  #: a person stopped it; nothing moves it
 
 
+class EndCause(StrEnum):
+    """Who caused the end of an attempt without a result. `orchestrator.causes` decides it for a sandbox's end."""
+
+    WORK = "work"  #: the agent, its checks or its use of resources; it uses up one of the task's attempts
+    PLATFORM = "platform"  #: the platform or the host; `max_attempts` rises with `attempt`, up to a limit
+
+
 #: States in which a task takes up room.
 ACTIVE = frozenset({TaskState.ASSIGNED, TaskState.RUNNING, TaskState.VERIFYING})
 #: States that only a person's retry leaves, if anything.

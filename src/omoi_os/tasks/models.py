@@ -51,6 +51,8 @@ class Task(Base):
     sandbox_id: Mapped[str | None]
     attempt: Mapped[int]
     max_attempts: Mapped[int]
+    #: How many attempts the platform or the host ended since a person last asked for the task.
+    platform_ends: Mapped[int] = mapped_column(default=0, server_default="0")
     #: The model that was asked for; none means the platform's own.
     model: Mapped[str | None]
     #: How long its worker stays for follow-up messages once the agent is done.

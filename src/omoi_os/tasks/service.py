@@ -17,12 +17,14 @@ from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.stream.models import Change
 from omoi_os.stream.outbox import publish
 from omoi_os.tasks import lifecycle, repository
-from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.lifecycle import EndCause, TaskState
 from omoi_os.tasks.models import PRIORITY_RANK, Task, TaskDependency
 from omoi_os.tickets.models import Ticket, TicketStatus
 from omoi_os.tickets.status import derive
 
 MAX_BACKOFF = timedelta(minutes=5)
+#: How many attempts the platform or the host may end before the task fails.
+MAX_PLATFORM_ENDS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ async def retry_task(session: AsyncSession, bus: Bus, task: Task, *, now: dateti
     _move(task, TaskState.PENDING)
     task.attempt += 1
     task.max_attempts = max(task.max_attempts, task.attempt)
+    task.platform_ends = 0
     task.feedback = "\n\n".join(part for part in (task.feedback, message) if part) or None
     task.sandbox_id = task.error = task.completed_at = None
     task.not_before = now
@@ -162,18 +165,47 @@ async def complete(session: AsyncSession, bus: Bus, task: Task, *, result: Mappi
 
 
 async def give_back(
-    session: AsyncSession, bus: Bus, task: Task, *, reason: str, backoff: timedelta, now: datetime
+    session: AsyncSession,
+    bus: Bus,
+    task: Task,
+    *,
+    cause: EndCause,
+    reason: str,
+    backoff: timedelta,
+    now: datetime,
 ) -> None:
-    """An attempt did not succeed: try again later on the same branch, or fail when attempts run out."""
-    if task.attempt >= task.max_attempts:
+    """End an attempt that did not succeed: queue the task again with back-off, or fail it when it has no attempt left.
+
+    Only the work's own failures use up attempts. Where the platform or the host ended the attempt, `max_attempts`
+    rises with `attempt`; after `MAX_PLATFORM_ENDS` of those the task fails, so that it cannot be started for ever.
+    """
+    if cause == EndCause.WORK and task.attempt >= task.max_attempts:
         await fail(session, bus, task, reason=f"{reason} (attempt {task.attempt} of {task.max_attempts})", now=now)
         return
+    if cause == EndCause.PLATFORM and task.platform_ends >= MAX_PLATFORM_ENDS:
+        count = task.platform_ends + 1
+        told = f"{reason} (the platform or the host ended {count} attempts at this task; retry it once that is solved)"
+        await fail(session, bus, task, reason=told, now=now)
+        return
     _move(task, TaskState.PENDING)
-    task.not_before = now + min(backoff * 2 ** (task.attempt - 1), MAX_BACKOFF)
+    if cause == EndCause.PLATFORM:
+        doublings = task.platform_ends
+        task.platform_ends += 1
+        task.max_attempts += 1
+    else:
+        doublings = max(0, task.attempt - 1 - task.platform_ends)
+    task.not_before = now + min(backoff * 2 ** min(doublings, 30), MAX_BACKOFF)
     task.attempt += 1
     task.error = reason
     task.sandbox_id = None
     task.lease_owner = task.lease_expires_at = None
+    await _settle(session, bus, task)
+
+
+async def postpone(session: AsyncSession, bus: Bus, task: Task, *, reason: str, until: datetime) -> None:
+    """Leave a pending task in the queue until later and say why. No sandbox was created, so no attempt is counted."""
+    task.not_before = until
+    task.error = reason
     await _settle(session, bus, task)
 
 
