@@ -76,10 +76,15 @@ async def open_door(sessions: Sessions, bus: PostgresBus, settings: Settings) ->
     """Write the rows of a sandbox as the dispatcher does."""
 
     async def write(
-        *, purpose: Purpose = Purpose.WORK, budget_usd: float | None = None, model: str | None = None, **fields: Any
+        *,
+        purpose: Purpose = Purpose.WORK,
+        budget_usd: float | None = None,
+        model: str | None = None,
+        project_settings: dict[str, Any] | None = None,
+        **fields: Any,
     ) -> Door:
         async with sessions.begin() as session:
-            project = await a_project(session)
+            project = await a_project(session, **project_settings or {})
             ticket = await a_ticket(session, project)
             task = await a_task(session, bus, ticket, **fields)
             task.branch_name, task.branch_created = f"feature/{task.id}", True

@@ -1,7 +1,9 @@
 """What model calls are charged, and when there are no more of them."""
 
 import asyncio
+from base64 import b64decode
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -157,7 +159,7 @@ async def test_a_real_agent_stops_at_once_when_the_budget_is_used_up(
     assert model.asked == []
 
 
-async def _ask_agent(base: str, token: str, folder: Path) -> list[Message]:
+async def _ask_agent(base: str, token: str, folder: Path, **more: Any) -> list[Message]:
     env = {
         "ANTHROPIC_BASE_URL": base,
         "ANTHROPIC_AUTH_TOKEN": token,
@@ -165,7 +167,7 @@ async def _ask_agent(base: str, token: str, folder: Path) -> list[Message]:
         "CLAUDE_CONFIG_DIR": str(folder / "claude"),
         "CLAUDE_CODE_TMPDIR": str(folder),
     }
-    client = ClaudeSDKClient(ClaudeAgentOptions(cwd=folder, env=env, setting_sources=[]))
+    client = ClaudeSDKClient(ClaudeAgentOptions(cwd=folder, env=env, setting_sources=[], **more))
     await client.connect()
     try:
         await client.query("hello")
@@ -237,3 +239,32 @@ async def test_a_passing_failure_is_passed_on_for_the_agent_to_try_again(
             assert await answer.json() == error("not now")
 
     assert await refusal(sessions, door) is None
+
+
+PICTURE = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYGAAAAAEAAH2FzhVAAAAAElFTkSuQmCC")
+
+LOOK_AT_PICTURE = """
+match: hello
+steps:
+  - {tool: Bash, input: {command: echo one}}
+  - {tool: Read, input: {file_path: PICTURE}}
+  - text: "looked"
+"""
+
+
+@pytest.mark.parametrize("name", ["claude-opus-4-6", "claude-sonnet-4-5"])
+async def test_a_real_agent_works_through_the_gateway(
+    open_door: OpenDoor, start: Start, *, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "picture.png").write_bytes(PICTURE)
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    (scripts / "look.yaml").write_text(LOOK_AT_PICTURE.replace("PICTURE", str(tmp_path / "picture.png")))
+    door = await open_door(title="hello", description="look")
+    await start(anthropic_api_key=None, scripts_dir=scripts)
+
+    async with door.port() as base:
+        messages = await _ask_agent(base, door.token, tmp_path, model=name)
+
+    result = next(message for message in messages if isinstance(message, ResultMessage))
+    assert (result.is_error, result.result) == (False, "looked")

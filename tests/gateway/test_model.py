@@ -3,7 +3,6 @@
 import asyncio
 import json
 from io import BytesIO
-from typing import Any
 
 import pytest
 from aiohttp import ClientError, web
@@ -14,6 +13,8 @@ from .answers import BODY, STREAM, saying, streaming
 from .conftest import KEY, OpenDoor, Start
 from .places import Host
 
+BETA = "interleaved-thinking-2025-05-14"
+
 
 async def test_the_real_key_is_added_and_the_sandbox_s_own_is_taken_away(
     open_door: OpenDoor, start: Start, model: Host
@@ -21,7 +22,7 @@ async def test_the_real_key_is_added_and_the_sandbox_s_own_is_taken_away(
     door = await open_door()
     await start()
     model.answer = streaming(*STREAM)
-    headers = {"x-api-key": door.token, "anthropic-version": "2023-06-01", "anthropic-beta": "b", "Cookie": "c=1"}
+    headers = {"x-api-key": door.token, "anthropic-version": "2023-06-01", "anthropic-beta": BETA, "Cookie": "c=1"}
 
     async with door.client(**headers) as client:
         async with client.post("/v1/messages?beta=true", json=BODY) as answer:
@@ -32,7 +33,7 @@ async def test_the_real_key_is_added_and_the_sandbox_s_own_is_taken_away(
     (asked,) = model.asked
     assert asked.headers["x-api-key"] == KEY
     assert asked.headers["anthropic-version"] == "2023-06-01"
-    assert asked.headers["anthropic-beta"] == "b"
+    assert asked.headers["anthropic-beta"] == BETA
     assert "Authorization" not in asked.headers
     assert "Cookie" not in asked.headers
     assert door.token not in str(asked.headers)
@@ -78,7 +79,7 @@ async def test_a_long_conversation_goes_through_whole(open_door: OpenDoor, start
         async with client.post("/v1/messages", data=BytesIO(body)) as answer:
             assert answer.status == 200
 
-    assert model.asked[0].body == body
+    assert json.loads(model.asked[0].body) == json.loads(body)
 
 
 async def test_a_stream_that_breaks_upstream_breaks_for_the_agent_too(
@@ -140,22 +141,6 @@ async def test_a_configured_model_takes_the_place_of_the_one_asked_for(
             await answer.read()
 
     assert json.loads(model.asked[0].body) == BODY | {"model": "claude-haiku-4-5"}
-
-
-@pytest.mark.parametrize(
-    "more", [{"tools": [{"type": "web_search_20250305", "name": "w"}]}, {"mcp_servers": [{"url": "http://x"}]}]
-)
-async def test_the_model_s_host_is_no_way_to_the_network(
-    open_door: OpenDoor, start: Start, model: Host, more: dict[str, Any]
-) -> None:
-    door = await open_door()
-    await start()
-
-    async with door.client() as client:
-        async with client.post("/v1/messages", json=BODY | more) as answer:
-            assert answer.status == 400
-
-    assert model.asked == []
 
 
 @pytest.mark.parametrize(

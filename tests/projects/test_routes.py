@@ -31,6 +31,7 @@ async def test_a_project_is_made_with_defaults_and_shown(ada: httpx.AsyncClient)
         "acceptance": [],
         "provider": None,
         "retention_days": None,
+        "model_features": [],
     }
     assert (made.json()["forge"], made.json()["default_branch"]) == ("local", "main")
 
@@ -94,6 +95,7 @@ async def test_a_project_is_found_by_its_repository(ada: httpx.AsyncClient) -> N
         {"name": "x", "settings": {"egress_allow": ["http://x/"]}},
         {"name": "x", "settings": {"acceptance": [" "]}},
         {"name": "x", "settings": {"surprise": 1}},
+        {"name": "x", "settings": {"model_features": ["everything"]}},
         {"name": "x", "created_by": str(uuid4())},
     ],
 )
@@ -118,6 +120,7 @@ async def test_only_what_is_given_is_changed(ada: httpx.AsyncClient) -> None:
         "acceptance": ["make test"],
         "provider": None,
         "retention_days": None,
+        "model_features": [],
     }
     assert (changed["name"], changed["description"]) == ("x", "new")
     assert (await ada.get(path)).json() == changed

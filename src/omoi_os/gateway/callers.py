@@ -37,6 +37,8 @@ class Caller:
     description: str
     branch: str | None
     model: str | None
+    #: What of the model's host its project allows beyond the allow-list.
+    model_features: frozenset[str]
     forge: str
     repository: Repository
     git_path: str
@@ -121,6 +123,7 @@ async def _look_up(sessions: Sessions, hashed: str) -> Caller | None:
         description=task.description,
         branch=task.branch_name if task.branch_created else None,
         model=sandbox.model,
+        model_features=frozenset(project.settings.get("model_features", ())),
         forge=project.forge,
         repository=repository_of(project),
         git_path=git_path(project),

@@ -1,14 +1,15 @@
 """Model calls: forwarded with the real key, metered, and refused once the budget is used up."""
 
+import asyncio
 import json
 from http import HTTPStatus
-from typing import Any
 
 from aiohttp import ClientError, ClientPayloadError, ClientResponse, web
 
 from omoi_os.errors import Forbidden, RequestError
 from omoi_os.gateway.callers import Caller
 from omoi_os.gateway.calls import Call
+from omoi_os.gateway.model_requests import Reducer, filter_betas, read_request, write_request
 from omoi_os.gateway.parts import PARTS, Parts
 from omoi_os.gateway.problems import FINAL, model_error
 from omoi_os.sandboxes import metering
@@ -18,10 +19,13 @@ from omoi_os.scripted_model.headers import REFUSAL
 #: The Messages API's own limit.
 MAX_BODY_BYTES = 32 * 1024 * 1024
 
+#: A body of this size or more is parsed in a thread, so that other sandboxes do not wait.
+_LARGE_BODY_BYTES = 256 * 1024
+
 _MESSAGES = "/v1/messages"
 
-_REQUEST_HEADERS = {"accept", "content-type", "user-agent", "x-app"}
-_REQUEST_PREFIXES = ("anthropic-version", "anthropic-beta", "x-claude-code-", "x-stainless-")
+_REQUEST_HEADERS = {"accept", "user-agent", "x-app", "anthropic-version"}
+_REQUEST_PREFIXES = ("x-claude-code-", "x-stainless-")
 _RESPONSE_HEADERS = {"content-type", "request-id", "retry-after", "x-should-retry", "cache-control"}
 _RESPONSE_PREFIXES = ("anthropic-ratelimit-",)
 
@@ -64,11 +68,11 @@ async def post_message(request: web.Request) -> web.StreamResponse:
         if refused := await _refusal(parts, caller):
             return refused
         # Read only now: a body may be large, and so no more of them are held than there are slots.
-        body, call.model = _prepare(await request.read(), caller, parts)
+        body, call.model = await _prepare(await request.read(), caller, parts)
         if request.path == _MESSAGES:
             _note_messages(parts, caller, body)
         try:
-            answer = await call.open(request.path_qs, body, headers=_request_headers(request))
+            answer = await call.open(_path_and_query(request), body, headers=_request_headers(request, caller))
         except (ClientError, TimeoutError) as error:
             return model_error(502, f"The model does not answer ({type(error).__name__}): trying again may help.")
         if answer.content_type == "text/event-stream" and answer.status == HTTPStatus.OK:
@@ -84,28 +88,20 @@ def _note_messages(parts: Parts, caller: Caller, body: bytes) -> None:
         parts.background.start(parts.sightings.record(caller.sandbox_id, fresh))
 
 
-def _prepare(body: bytes, caller: Caller, parts: Parts) -> tuple[bytes, str]:
-    """The body to send and the model it asks for. A configured model is put in place of any other."""
-    try:
-        content: Any = json.loads(body)
-    except (ValueError, RecursionError):
-        content = None
-    if not isinstance(content, dict):
-        raise RequestError("the body must be a JSON object")
-    _check_reach(content)
-    asked = content.get("model")
-    wanted = None if parts.upstream.scripted or parts.settings.model is None else caller.model or parts.settings.model
-    if wanted is None or wanted == asked:
-        return body, str(asked)
-    return json.dumps({**content, "model": wanted}).encode(), wanted
+async def _prepare(raw: bytes, caller: Caller, parts: Parts) -> tuple[bytes, str]:
+    """Reduce a request to what the sandbox may send; return its body and the model it asks for."""
+    if len(raw) < _LARGE_BODY_BYTES:
+        return _reduce(raw, caller, parts)
+    return await asyncio.to_thread(_reduce, raw, caller, parts)
 
 
-def _check_reach(content: dict[str, Any]) -> None:
-    """The model's host can fetch pages and call servers for an agent: a way out that leads past the gateway."""
-    tools = content.get("tools")
-    kinds = [str(tool.get("type")) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
-    if content.get("mcp_servers") or any(kind.startswith(("web_search", "web_fetch")) for kind in kinds):
-        raise RequestError("a sandbox may not reach the network through the model: leave out web tools and mcp_servers")
+def _reduce(raw: bytes, caller: Caller, parts: Parts) -> tuple[bytes, str]:
+    content = Reducer(caller.model_features).reduce(read_request(raw))
+    if not parts.upstream.scripted and parts.settings.model is not None:
+        content["model"] = caller.model or parts.settings.model
+    if not isinstance(content.get("model"), str):
+        raise RequestError("model must be the name of a model")
+    return write_request(content), content["model"]
 
 
 async def _refusal(parts: Parts, caller: Caller) -> web.Response | None:
@@ -120,12 +116,20 @@ async def _refusal(parts: Parts, caller: Caller) -> web.Response | None:
     return model_error(400, sentence, error_type="billing_error")
 
 
-def _request_headers(request: web.Request) -> dict[str, str]:
-    return {
+def _path_and_query(request: web.Request) -> str:
+    """The path, with the one query parameter that the agent's CLI sends."""
+    return request.path + ("?beta=true" if request.query.get("beta") == "true" else "")
+
+
+def _request_headers(request: web.Request, caller: Caller) -> dict[str, str]:
+    headers = {
         name: value
         for name, value in request.headers.items()
         if name.lower() in _REQUEST_HEADERS or name.lower().startswith(_REQUEST_PREFIXES)
     }
+    if betas := filter_betas(request.headers.getall("anthropic-beta", []), caller.model_features):
+        headers["anthropic-beta"] = betas
+    return headers | {"Content-Type": "application/json"}
 
 
 def _response_headers(answer: ClientResponse) -> dict[str, str]:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from omoi_os.api.paging import Page
 from omoi_os.api.text import Command, Line, Text
+from omoi_os.projects.model_features import ModelFeature
 
 #: Git's own rules let `$(id)` and `-x` through, so names come from an allow-list.
 _BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
@@ -57,6 +58,16 @@ class ProjectSettings(BaseModel):
     )
     provider: Literal["local", "docker", "daytona"] | None = Field(
         None, description="What makes this project's sandboxes; the installation's choice if left out."
+    )
+
+    model_features: list[ModelFeature] = Field(
+        [],
+        max_length=len(ModelFeature),
+        description=(
+            "Features of the model's host that this project's agents may use although they reach past the sandbox: "
+            "`web_search`, `web_fetch`, `code_execution`, `skills`, `url_sources` (images and documents by URL), "
+            "`file_sources` (uploaded files), `mcp` (MCP servers that the model's host calls). Empty by default."
+        ),
     )
 
 

@@ -1352,6 +1352,12 @@ export interface components {
          */
         MessageType: "user_message" | "interrupt" | "guardian_nudge" | "system" | "collaboration";
         /**
+         * ModelFeature
+         * @description A feature that reaches past the sandbox. Each is off unless the project's `model_features` names it.
+         * @enum {string}
+         */
+        ModelFeature: "web_search" | "web_fetch" | "code_execution" | "skills" | "url_sources" | "file_sources" | "mcp";
+        /**
          * NewApiKeyOut
          * @description A new key. This is the only time that it is shown.
          */
@@ -1587,6 +1593,12 @@ export interface components {
              * @description What makes this project's sandboxes; the installation's choice if left out.
              */
             provider?: ("local" | "docker" | "daytona") | null;
+            /**
+             * Model Features
+             * @description Features of the model's host that this project's agents may use although they reach past the sandbox: `web_search`, `web_fetch`, `code_execution`, `skills`, `url_sources` (images and documents by URL), `file_sources` (uploaded files), `mcp` (MCP servers that the model's host calls). Empty by default.
+             * @default []
+             */
+            model_features?: components["schemas"]["ModelFeature"][];
         };
         /**
          * ProviderOut
