@@ -1,9 +1,11 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test providers storm flood check types bench screenshots image
+.PHONY: help setup demo run test usertest user-tests providers storm flood check types bench screenshots image
 
 BIN := .venv/bin
 # Docker's tests are apart: the first time they install an engine and make an image, which takes minutes and the network.
 DOCKER := tests/providers/docker
+# Tests of what differs between root and an ordinary user: sandboxes, salvage, faults, worker, stream.
+PRIVILEGED := tests/faults tests/orchestrator tests/providers/test_local.py tests/sandboxes tests/stream tests/worker tests/test_open_files.py
 # Two for each processor: many tests wait for processes of their own.
 WORKERS := $(shell echo $$(($$(nproc) * 2)))
 
@@ -21,6 +23,14 @@ run: setup ## Start the platform on port 18000 and keep it running until Ctrl-C
 
 test: setup ## Run the tests, but for those of the providers and of the page in a browser, which `make check` runs
 	$(BIN)/pytest -n $(WORKERS) --maxprocesses 5 --dist loadfile --no-loadscope-reorder --ignore=tests/providers --ignore=tests/browser
+
+usertest: ## Run the tests that depend on privileges as an ordinary user, in a clone and with packages of its own
+	tools/as_user.sh make user-tests
+
+# What `make usertest` runs once it is an ordinary user. The page is not needed there.
+user-tests: export OMOI_SKIP_WEB = 1
+user-tests: setup
+	$(BIN)/pytest -n $(WORKERS) --maxprocesses 5 --dist loadfile --no-loadscope-reorder $(PRIVILEGED)
 
 providers: setup ## Run the tests of the docker provider, against a real engine; as root
 	$(BIN)/pytest $(DOCKER)

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from omoi_os import open_files
 from omoi_os.db import embedded
 from omoi_os.db.base import Sessions, make_engine, make_sessions, plain_url
 from omoi_os.db.migrate import upgrade
@@ -27,6 +28,11 @@ NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 #: What takes longest by far.
 SLOW = frozenset({"e2e", "faults"})
+
+
+def pytest_configure() -> None:
+    """Some tests are a thousand clients in one process, as the server raises its own limit for."""
+    open_files.raise_limit()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

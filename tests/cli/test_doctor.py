@@ -15,7 +15,18 @@ from omoi_os.cli import doctor
 from omoi_os.config import load_settings
 from omoi_os.providers.conformance import CHECKS, Outcome
 
-PARTS = ["system", "python", "git", "bubblewrap", "namespaces", "provider", "limits", "data folder", "port"]
+PARTS = [
+    "system",
+    "python",
+    "git",
+    "bubblewrap",
+    "namespaces",
+    "provider",
+    "limits",
+    "open files",
+    "data folder",
+    "port",
+]
 PARTS += ["database", "agent", "model"]
 
 

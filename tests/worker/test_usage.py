@@ -2,14 +2,16 @@
 
 import asyncio
 import os
+import re
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
 from omoi_os.worker.launch import MARK_NAME
+from omoi_os.worker.processes import tree
 from omoi_os.worker.usage import Agent, Usage
 
 MARK = "0123456789abcdef"
@@ -26,6 +28,8 @@ for line in sys.stdin:
     if line == "daemon\\n":
         count = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
         subprocess.run(["sh", "-c", f"setsid sh -c '{count}; echo $$; exec sleep 60' &"])
+    elif line == "spinner\\n":
+        subprocess.run(["sh", "-c", "setsid sh -c 'echo $$; while :; do :; done' &"])
     else:
         subprocess.run(["sh", "-c", "echo $$; exec sleep 60"])
         print(0, flush=True)
@@ -67,6 +71,18 @@ async def tools() -> AsyncIterator[Tools]:
     await process.wait()
 
 
+async def until(happened: Callable[[], bool]) -> None:
+    """Look at processes again and again: nothing reports what one of somebody else's does."""
+    async with asyncio.timeout(30):
+        while not happened():  # noqa: ASYNC110  processes of the kernel set no event
+            await asyncio.sleep(0.01)
+
+
+async def asleep(pid: int) -> None:
+    """Wait until a process that was to become `sleep` has done so and waits: loading it takes time of its own."""
+    await until(lambda: bool(re.match(r"\d+ \(sleep\) S ", Path(f"/proc/{pid}/stat").read_text())))
+
+
 async def test_a_process_that_a_tool_waits_for_is_work(tools: Tools, root: Path) -> None:
     usage = Usage([root])
     idle = await usage.measure(tools.agent, in_tool=False)
@@ -88,6 +104,7 @@ async def test_a_process_that_a_tool_waits_for_is_work(tools: Tools, root: Path)
 async def test_what_a_tool_left_behind_is_work_only_while_it_computes(tools: Tools, root: Path) -> None:
     usage = Usage([root])
     daemon = await tools.start("daemon")
+    await asleep(daemon)
     try:
         computed = await usage.measure(tools.agent, in_tool=False)
         waits = await usage.measure(tools.agent, in_tool=False)
@@ -95,6 +112,24 @@ async def test_what_a_tool_left_behind_is_work_only_while_it_computes(tools: Too
         assert (waits["children"], waits["busy"]) == (1, False)
     finally:
         os.kill(daemon, signal.SIGKILL)
+
+
+async def test_the_end_of_one_process_does_not_hide_the_work_of_another(tools: Tools, root: Path) -> None:
+    usage = Usage([root])
+    worked_long, works = await tools.start("daemon"), await tools.start("spinner")
+    try:
+        await usage.measure(tools.agent, in_tool=False)
+        so_far = tree(works)[works].cpu_seconds
+        os.kill(worked_long, signal.SIGKILL)
+        await until(lambda: tree(works)[works].cpu_seconds > so_far and has_ended(worked_long))
+        assert (await usage.measure(tools.agent, in_tool=False))["busy"]
+    finally:
+        os.kill(works, signal.SIGKILL)
+
+
+def has_ended(pid: int) -> bool:
+    found = tree(pid).get(pid)
+    return found is None or found.dead
 
 
 async def test_the_disk_is_looked_at_every_other_time(root: Path) -> None:

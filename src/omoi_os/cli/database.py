@@ -5,11 +5,14 @@ import logging
 import sys
 from typing import Any
 
+from omoi_os import open_files
 from omoi_os.cli.lines import Lines
 from omoi_os.config import Settings, load_settings
 from omoi_os.db import embedded
 from omoi_os.db.migrate import answering, upgrade
 from omoi_os.errors import SetupError
+
+log = logging.getLogger(__name__)
 
 
 def prepare(name: str, parameters: dict[str, Any]) -> Settings:
@@ -20,6 +23,8 @@ def prepare(name: str, parameters: dict[str, Any]) -> Settings:
     handler.setFormatter(Lines(f"%(asctime)s {name} %(levelname)s %(message)s"))
     logging.basicConfig(handlers=[handler])
     logging.getLogger("omoi_os").setLevel(logging.INFO)
+    if warning := open_files.raise_limit():
+        log.warning("%s", warning)
     if not current and settings.database_url is not None:
         asyncio.run(migrate(settings.database_url))
     return settings

@@ -3,6 +3,7 @@
 import asyncio
 import importlib.util
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import psycopg
 
+from omoi_os import open_files
 from omoi_os.cli import port
 from omoi_os.cli.client import Client
 from omoi_os.config import Settings
@@ -59,6 +61,7 @@ def examine(settings: Settings) -> tuple[list[Finding], SandboxProvider | None]:
         ("namespaces", lambda: _namespaces(needed=provider is None or _hides_root(settings))),
         ("provider", lambda: (Level.FAILED, problem) if problem else (Level.OK, settings.sandbox_provider)),
         ("limits", lambda: _limits(provider)),
+        ("open files", _open_files),
         ("data folder", lambda: _data_folder(settings)),
         ("port", lambda: _port(settings)),
         ("database", lambda: _database(settings)),
@@ -140,6 +143,15 @@ def _limits(provider: SandboxProvider | None) -> tuple[Level, str]:
     if provider.limits_warning:
         return Level.WARNING, f"{told}. {provider.limits_warning}"
     return Level.OK, told
+
+
+def _open_files() -> tuple[Level, str]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        return Level.OK, "not limited"
+    if sentence := open_files.warning(hard):
+        return Level.WARNING, sentence
+    return Level.OK, f"up to {hard} in each process, which raises its own limit of {soft} at its start"
 
 
 def _data_folder(settings: Settings) -> tuple[Level, str]:

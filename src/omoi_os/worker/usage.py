@@ -39,7 +39,8 @@ class Usage:
         self._folders = folders
         self._beats = 0
         self._disk: dict[str, Any] = {}
-        self._tools_cpu = 0.0
+        #: The CPU time of each process that a tool started, as of the last beat.
+        self._tools_cpu: dict[int, float] = {}
 
     async def measure(self, agent: Agent | None, *, in_tool: bool) -> dict[str, Any]:
         """The resources of the whole sandbox, and whether something that a tool started is at work."""
@@ -47,7 +48,9 @@ class Usage:
         here = of_sandbox(processes)
         children = _tool_processes(agent, processes) if agent else set()
         # A server that a tool left behind and that only waits is no work; one that computes is.
-        before, self._tools_cpu = self._tools_cpu, sum(processes[pid].cpu_seconds for pid in children)
+        # Each is compared with itself: one that has ended since must not hide another's work.
+        before, self._tools_cpu = self._tools_cpu, {pid: processes[pid].cpu_seconds for pid in children}
+        computed = any(seconds > before.get(pid, 0.0) for pid, seconds in self._tools_cpu.items())
         if self._beats % DISK_BEATS == 0:
             self._disk = await asyncio.to_thread(_disk_usage, self._folders)
         self._beats += 1
@@ -58,7 +61,7 @@ class Usage:
             "cpu_s": round(sum(processes[pid].cpu_seconds for pid in here), 2),
             **self._disk,
             "children": len(children),
-            "busy": bool(children) and (in_tool or self._tools_cpu > before),
+            "busy": bool(children) and (in_tool or computed),
         }
 
 
