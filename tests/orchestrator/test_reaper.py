@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
-from omoi_os.orchestrator.reaper import is_silent, overdue
+from omoi_os.orchestrator.reaper import Age, is_silent, overdue
 from omoi_os.protocol.events import Event, EventType
 from omoi_os.sandboxes import service
 from omoi_os.sandboxes.events import record_events
@@ -41,7 +41,7 @@ async def test_a_sandbox_that_says_it_works_and_does_nothing_is_stuck(
     sandbox, task = await a_running_sandbox(session)
     await beat(session, sandbox, minutes - 0.1, status="working")
 
-    reason = overdue(make_context(), sandbox, task, now=NOON + timedelta(minutes=minutes))
+    reason = overdue(make_context(), sandbox, task, Age.at(sandbox, NOON + timedelta(minutes=minutes)))
 
     assert (reason is not None) is stopped
     assert reason is None or reason.startswith("stuck")
@@ -52,15 +52,15 @@ async def test_a_command_that_runs_for_long_is_work(session: AsyncSession, make_
     for minute in range(0, 41, 5):
         await beat(session, sandbox, minute, status="working", busy=True)
 
-    assert overdue(make_context(), sandbox, task, now=NOON + timedelta(minutes=41)) is None
+    assert overdue(make_context(), sandbox, task, Age.at(sandbox, NOON + timedelta(minutes=41))) is None
 
 
 async def test_a_sandbox_whose_work_is_done_may_not_idle(session: AsyncSession, make_context: MakeContext) -> None:
     sandbox, task = await a_running_sandbox(session)
     await beat(session, sandbox, 1, EventType.AGENT_COMPLETED, success=True)
 
-    assert overdue(make_context(), sandbox, task, now=NOON + timedelta(minutes=10)) is None
-    assert "idle" in str(overdue(make_context(), sandbox, task, now=NOON + timedelta(minutes=12)))
+    assert overdue(make_context(), sandbox, task, Age.at(sandbox, NOON + timedelta(minutes=10))) is None
+    assert "idle" in str(overdue(make_context(), sandbox, task, Age.at(sandbox, NOON + timedelta(minutes=12))))
 
 
 async def test_a_sandbox_may_not_outlive_its_lifetime(session: AsyncSession, make_context: MakeContext) -> None:
@@ -68,8 +68,8 @@ async def test_a_sandbox_may_not_outlive_its_lifetime(session: AsyncSession, mak
     await beat(session, sandbox, 60, status="working", busy=True)
     context = make_context(sandbox_lifetime_seconds=3600)
 
-    assert overdue(context, sandbox, task, now=NOON + timedelta(minutes=61)) is None
-    assert "lifetime" in str(overdue(context, sandbox, task, now=NOON + timedelta(minutes=63)))
+    assert overdue(context, sandbox, task, Age.at(sandbox, NOON + timedelta(minutes=61))) is None
+    assert "lifetime" in str(overdue(context, sandbox, task, Age.at(sandbox, NOON + timedelta(minutes=63))))
 
 
 async def test_silence_is_noticed_after_two_and_a_half_beats(session: AsyncSession, make_context: MakeContext) -> None:

@@ -16,6 +16,7 @@ from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
+from omoi_os.db.clock import Clock
 from omoi_os.monitoring import routes as monitoring
 from omoi_os.monitoring.attendance import Attendance
 from omoi_os.monitoring.availability import Availability
@@ -66,13 +67,14 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.settings, app.state.sessions, app.state.bus = settings, sessions, bus
+    app.state.clock = Clock()
     app.state.hub = Hub(sessions, bus, each=settings.stream_connections)
     app.state.masker = Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token])
     app.state.waiters = Waiters(bus)
     app.state.trail = Trail(sessions, app.state.masker)
     app.state.availability = Availability(settings)
     app.state.attendance = Attendance()
-    doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker, app.state.trail))
+    doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker, app.state.trail, app.state.clock))
     app.doors = ServerErrorMiddleware(doors, handler=errors.unexpected)
     app.add_middleware(BodyLimits)
     app.add_middleware(Guard, settings=settings)

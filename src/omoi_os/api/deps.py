@@ -4,7 +4,7 @@ All are coroutines, however little they do: FastAPI calls a plain function in a 
 """
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -16,6 +16,7 @@ from omoi_os.audit.trail import Trail, foreign
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
+from omoi_os.db.clock import Clock
 from omoi_os.errors import BadToken, Forbidden
 from omoi_os.ids import token_hash
 from omoi_os.sandboxes import repository as sandboxes
@@ -37,8 +38,9 @@ async def _session(request: Request) -> AsyncIterator[AsyncSession]:
 DbSession = Annotated[AsyncSession, Depends(_session, scope="function")]
 
 
-async def _now() -> datetime:
-    return datetime.now(UTC)
+async def _now(request: Request) -> datetime:
+    clock: Clock = request.app.state.clock
+    return clock.now()
 
 
 Now = Annotated[datetime, Depends(_now)]

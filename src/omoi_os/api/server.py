@@ -4,8 +4,8 @@ import asyncio
 import errno
 import signal
 import socket
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 
 import uvicorn
@@ -21,6 +21,7 @@ from omoi_os.collector import spare_what_stays
 from omoi_os.config import Settings
 from omoi_os.db import embedded, migrate
 from omoi_os.db.base import Sessions, make_engine, make_sessions
+from omoi_os.db.clock import Clock
 from omoi_os.errors import SetupError
 from omoi_os.sandboxes.waiters import Waiters
 from omoi_os.stream.hub import Hub
@@ -95,11 +96,26 @@ async def run(settings: Settings) -> None:
                 timeout_graceful_shutdown=DRAIN_SECONDS,
             )
             spare_what_stays()
-            await _Server(config, app.state.waiters, app.state.hub).serve(sockets=[listener])
+            async with _kept(app.state.clock, sessions):
+                await _Server(config, app.state.waiters, app.state.hub).serve(sockets=[listener])
             await app.state.trail.close()
     finally:
         listener.close()
         await engine.dispose()
+
+
+@asynccontextmanager
+async def _kept(clock: Clock, sessions: Sessions) -> AsyncIterator[None]:
+    """Keep the clock in step with the database while the block lasts."""
+    with migrate.answering():
+        async with sessions() as session:
+            await clock.read(session)
+    keeping = asyncio.create_task(clock.keep(sessions))
+    try:
+        yield
+    finally:
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
 
 
 async def _ensure_admin(settings: Settings, sessions: Sessions) -> None:

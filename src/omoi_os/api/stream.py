@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Query, Request, Response
@@ -22,6 +21,7 @@ from omoi_os.api.origins import check_origin
 from omoi_os.api.routers import make_router
 from omoi_os.api.sockets import socket_of
 from omoi_os.db.base import Sessions
+from omoi_os.db.clock import Clock
 from omoi_os.errors import NotReady, OmoiError, RequestError
 from omoi_os.projects import service as projects
 from omoi_os.projects.repository import owner_seen_by
@@ -72,7 +72,7 @@ async def _begin(websocket: WebSocket, stack: AsyncExitStack) -> tuple[Conversat
     if socket is None:
         raise NotReady("this server cannot stream; start it with `omoi api`")
     async with sessions() as session:
-        identity = await known_user(session, token, now=datetime.now(UTC))
+        identity = await known_user(session, token, now=websocket.app.state.clock.now())
         user = identity.user
         if first is not None:
             await _check(session, first.where, user=user)
@@ -129,18 +129,21 @@ async def follow_events(
     """Every event from the beginning or from `since` on, then each as it comes. Ends when the sandbox has ended and its
     result was checked."""
     after = last_event_id if last_event_id is not None else since or 0
-    lines = _follow(request.app.state.hub, request.app.state.sessions, sandbox.id, token=token, after=after)
+    state = request.app.state
+    lines = _follow(state.hub, state.sessions, state.clock, sandbox.id, token=token, after=after)
     return StreamingResponse(lines, media_type="text/event-stream", headers=_HEADERS)
 
 
-async def _follow(hub: Hub, sessions: Sessions, sandbox_id: str, *, token: str, after: int) -> AsyncIterator[str]:
+async def _follow(
+    hub: Hub, sessions: Sessions, clock: Clock, sandbox_id: str, *, token: str, after: int
+) -> AsyncIterator[str]:
     """No session is held while the client or the sandbox is waited for, and the right to look is checked each time."""
     async with hub.watching(sandbox_id) as changed:
         while not hub.closing:
             changed.clear()
             try:
                 async with sessions() as session:
-                    identity = await known_user(session, token, now=datetime.now(UTC))
+                    identity = await known_user(session, token, now=clock.now())
                     sandbox = await visible_sandbox(sandbox_id, identity.user, session)
                     is_over = sandbox.status in ENDED and not await _is_being_verified(session, sandbox)
                     rows = await read_events(session, sandbox_id, after=after)

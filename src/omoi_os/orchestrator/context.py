@@ -1,11 +1,12 @@
 """What every part of the orchestrator works with."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
+from omoi_os.db.clock import Clock
 from omoi_os.orchestrator.jobs import Jobs
 from omoi_os.orchestrator.providers import Providers
 from omoi_os.orchestrator.watch import Watch
@@ -27,10 +28,11 @@ class Context:
     installation: str
     jobs: Jobs = field(default_factory=Jobs)
     watch: Watch = field(default_factory=Watch)
+    clock: Clock = field(default_factory=Clock)
 
     def now(self) -> datetime:
-        """The time, in UTC."""
-        return datetime.now(UTC)
+        """The database's time, in UTC: every orchestrator judges by the same clock, whatever its own one says."""
+        return self.clock.now()
 
     @property
     def backoff(self) -> timedelta:

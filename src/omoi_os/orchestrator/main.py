@@ -13,6 +13,7 @@ from omoi_os.bus.base import Topic
 from omoi_os.bus.factory import open_bus
 from omoi_os.config import Settings
 from omoi_os.db.base import make_engine, make_sessions, plain_url
+from omoi_os.db.clock import READ_SECONDS, Clock
 from omoi_os.db.embedded import url as embedded_url
 from omoi_os.orchestrator.bytecode import compile_worker
 from omoi_os.orchestrator.checkouts import remove_unfinished
@@ -69,7 +70,9 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
     providers = Providers(settings)
     try:
         sessions = make_sessions(engine)
+        clock = Clock()
         async with sessions() as session:
+            await clock.read(session)
             installation = (await session.get_one(Installation, 1)).name
         async with presence(plain_url(database_url)) as owner, open_bus(settings, database_url) as bus:
             yield Context(
@@ -80,6 +83,7 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
                 masker=Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token]),
                 owner=owner,
                 installation=installation,
+                clock=clock,
             )
     finally:
         await providers.close()
@@ -118,6 +122,7 @@ async def turn(context: Context, *, compares: bool) -> float | None:
     """Let tasks go on and, if it is time, compare everything; then returns how long to rest if nothing happens."""
     rest = context.settings.reconcile_seconds
     try:
+        await _read_clock(context)
         await dispatch(context)
         await verify(context)
         if not compares:
@@ -134,6 +139,12 @@ async def turn(context: Context, *, compares: bool) -> float | None:
     except Exception:
         log.warning("a turn failed; the next one compares anew", exc_info=True)
         return min(rest, 1.0)
+
+
+async def _read_clock(context: Context) -> None:
+    if context.watch.is_due("clock", every=READ_SECONDS):
+        async with context.sessions() as session:
+            await context.clock.read(session)
 
 
 async def stop_all(context: Context) -> None:

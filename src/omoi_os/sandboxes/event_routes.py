@@ -19,6 +19,7 @@ from omoi_os.api.routers import make_router
 from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.db.base import Sessions
+from omoi_os.db.clock import Clock
 from omoi_os.errors import BadToken, BeyondGap, OmoiError, SeqTaken, StaleFence, TooMany
 from omoi_os.sandboxes import drafts, gaps, resent
 from omoi_os.sandboxes.callers import Callers
@@ -48,9 +49,9 @@ class Intake:
     room: Room = field(default_factory=Room)
 
 
-def make_intake(sessions: Sessions, bus: Bus, masker: Masker, trail: Trail) -> Intake:
+def make_intake(sessions: Sessions, bus: Bus, masker: Masker, trail: Trail, clock: Clock) -> Intake:
     """The intake over a migrated database."""
-    writer, callers = Writer(sessions, bus, masker), Callers(sessions, trail)
+    writer, callers = Writer(sessions, bus, masker, clock), Callers(sessions, trail)
     return Intake(writer, callers, Quota(), masker, sessions, trail, Gaps(sessions))
 
 

@@ -1,7 +1,6 @@
 """Messages to working agents: people send them, workers fetch and acknowledge them."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Annotated, Literal
 from uuid import UUID
@@ -16,6 +15,7 @@ from omoi_os.api.errors import problems
 from omoi_os.api.idempotency import OnlyOnce
 from omoi_os.api.routers import make_router
 from omoi_os.db.base import Sessions
+from omoi_os.db.clock import Clock
 from omoi_os.ids import token_hash
 from omoi_os.sandboxes import mailbox, message_repository, messages
 from omoi_os.sandboxes.deps import CallingSandbox, VisibleSandbox, calling_sandbox
@@ -77,6 +77,7 @@ async def poll_messages(
     """
     sessions: Sessions = request.app.state.sessions
     waiters: Waiters = request.app.state.waiters
+    clock: Clock = request.app.state.clock
 
     async def look() -> Sequence[dict[str, str]]:
         """Each time in a session of its own, so that none is held while waiting, and as whom the token is then."""
@@ -86,7 +87,7 @@ async def poll_messages(
             )
             if not rows:
                 # Only now does it matter whether there is nothing or the caller may not know.
-                await calling_sandbox(sandbox_id, token, session, datetime.now(UTC), request, trail)
+                await calling_sandbox(sandbox_id, token, session, clock.now(), request, trail)
             return _fitting(rows)
 
     found = await look()

@@ -5,7 +5,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -16,6 +16,7 @@ from omoi_os import failpoint
 from omoi_os.bus.base import Bus
 from omoi_os.db import pipeline as pipelines
 from omoi_os.db.base import Sessions
+from omoi_os.db.clock import Clock
 from omoi_os.db.pipeline import Pipeline
 from omoi_os.errors import BadToken, NotReady
 from omoi_os.sandboxes import group, intake, quick, repository
@@ -44,8 +45,9 @@ APART_AT_ONCE = 4
 class Writer:
     """Takes posts, answers each after its commit. The posts of one sandbox are stored in the order they came."""
 
-    def __init__(self, sessions: Sessions, bus: Bus, masker: Masker) -> None:
+    def __init__(self, sessions: Sessions, bus: Bus, masker: Masker, clock: Clock | None = None) -> None:
         self._sessions, self._bus, self._masker = sessions, bus, masker
+        self._clock = clock or Clock()
         self._memory = Memory()
         self._queue: deque[Post] = deque()
         self._held: dict[str, list[Post]] = {}
@@ -132,7 +134,7 @@ class Writer:
         """Answer what one commit can hold. Returns the sandboxes whose posts must be taken one by one."""
         everyone = [post for some in posts.values() for post in some]
         pipeline, raw = await pipelines.on(connection)
-        now, rest = datetime.now(UTC), posts
+        now, rest = self._clock.now(), posts
         try:
             if not failpoint.ARMED:
                 rest = await self._store_quickly(pipeline, posts, now=now)
@@ -198,7 +200,7 @@ class Writer:
         self._wake()
 
     async def _take(self, post: Post) -> Answer:
-        now = datetime.now(UTC)
+        now = self._clock.now()
         async with self._sessions.begin() as session:
             sandbox = await repository.lock(session, post.sandbox_id)
             if sandbox.token_hash != post.token_hash:
