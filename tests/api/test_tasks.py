@@ -27,6 +27,8 @@ FIELDS = [
     "branch_name",
     "result",
     "error",
+    "error_type",
+    "verification_requested_at",
     "cost_usd",
     "tokens",
     "created_at",
@@ -132,3 +134,29 @@ async def test_tasks_are_filtered(ada: httpx.AsyncClient, worker: Worker) -> Non
     assert await found(project_id=waiting["project_id"], status="assigned") == []
     assert (await ada.get("/tasks", params={"status": "lost"})).status_code == 422
     assert (await ada.get(f"/tasks/{uuid4()}")).status_code == 404
+
+
+async def test_only_an_ended_task_with_a_commit_and_checks_is_verified_again(
+    app: FastAPI, ada: httpx.AsyncClient, worker: Worker
+) -> None:
+    path = f"/tasks/{worker.task_id}/verify"
+    assert "wait until it has ended" in (await ada.post(path)).json()["detail"]
+    await fail(app, worker.task_id)
+    assert "no stored commit" in (await ada.post(path)).json()["detail"]
+    async with app.state.sessions.begin() as session:
+        task = await repository.lock(session, worker.task_id)  # type: ignore[arg-type]
+        task.result = {"commit_sha": "a" * 40, "verified": True, "checks": []}
+
+    shown = (await ada.get(f"/tasks/{worker.task_id}")).json()["result"]
+    refused = await ada.post(path, json={"acceptance": []})
+    accepted = await ada.post(path, json={"acceptance": ["true"]})
+    twice = await ada.post(path, json={"acceptance": ["true"]})
+    await ada.post(f"/tasks/{worker.task_id}/retry")
+
+    assert (shown["verdict"], shown["verified"], shown["changed_checks"]) == ("unchecked", False, [])
+    assert (refused.status_code, "has no checks" in refused.json()["detail"]) == (409, True)
+    assert (accepted.status_code, accepted.json()["status"]) == (202, "failed")
+    assert accepted.json()["verification_requested_at"] is not None
+    assert (twice.status_code, "already being verified" in twice.json()["detail"]) == (409, True)
+    assert (await ada.get(f"/tasks/{worker.task_id}")).json()["verification_requested_at"] is None
+    assert (await ada.post(path, json={"acceptance": [""]})).status_code == 422

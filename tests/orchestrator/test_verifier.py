@@ -41,3 +41,4 @@ async def test_an_exploration_is_done_with_its_report_whatever_the_tickets_comma
     assert (done.status, done.error) == (TaskState.COMPLETED, None)
     assert done.result is not None
     assert (done.result["final_output"], done.result["checks"]) == ("It is small.", [])
+    assert (done.result["verdict"], done.result["verified"]) == ("unchecked", False)

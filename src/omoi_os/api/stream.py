@@ -169,4 +169,5 @@ async def _follow(
 async def _is_being_verified(session: AsyncSession, sandbox: Sandbox) -> bool:
     """Whether what is found out about its result is still to be told."""
     task = await session.get_one(Task, sandbox.task_id)
-    return task.sandbox_id == sandbox.id and task.status == TaskState.VERIFYING
+    due = task.status == TaskState.VERIFYING or task.verification_requested_at is not None
+    return task.sandbox_id == sandbox.id and due

@@ -16,6 +16,7 @@ from omoi_os.protocol.paths import DOOR_PORT, HOME
 from omoi_os.providers.base import Layered, Resources, SandboxProvider, SandboxSpec
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.models import Task
+from omoi_os.tasks.verification import acceptance_of
 from omoi_os.tickets.models import Ticket
 from omoi_os.worker.command import door_argv, worker_argv
 
@@ -42,11 +43,6 @@ class Work:
     sandbox: Sandbox
     token: str
     provider: SandboxProvider
-
-
-def acceptance_of(project: Project, ticket: Ticket) -> tuple[str, ...]:
-    """The commands that must pass: the project's, then the ticket's."""
-    return (*project.settings.get("acceptance", ()), *ticket.acceptance)
 
 
 def budget_of(settings: Settings, project: Project, ticket: Ticket) -> float | None:

@@ -64,6 +64,8 @@ async def _stop_what_is_over(session: AsyncSession, context: Context, row: Sandb
     over = task.status in TERMINAL
     if task.status == TaskState.COMPLETED and row.last_work_at is not None:
         over = row.last_work_at < context.now() - GRACE - timedelta(seconds=task.linger_seconds)
+    if row.purpose == Purpose.VERIFY and task.verification_requested_at is not None:
+        over = False
     if over or superseded:
         await sandboxes.request_stop(session, context.bus, row, cause=StopCause.TASK_OVER, reason="its task is over")
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypedDict
 
 from omoi_os.protocol.events import EventType
 
-ErrorType = Literal["sigkill", "oom", "model", "network", "tool", "unknown"]
+ErrorType = Literal["sigkill", "oom", "model", "network", "tool", "environment", "unknown"]
 
 
 class Payload(TypedDict, total=False):

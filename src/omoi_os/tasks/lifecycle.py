@@ -13,7 +13,7 @@ class TaskState(StrEnum):
     ASSIGNED = "assigned"  #: leased, its sandbox is being made; the first event moves it on
     RUNNING = "running"  #: the worker is at it; its end moves it on
     VERIFYING = "verifying"  #: the agent says done; the verifier decides
-    COMPLETED = "completed"  #: verified; nothing moves it
+    COMPLETED = "completed"  #: accepted: its checks passed, or there were none; nothing moves it
     FAILED = "failed"  #: out of attempts, or not worth another; a person may retry it
     CANCELLED = "cancelled"  #: a person stopped it; nothing moves it
 

@@ -30,6 +30,11 @@ class Task(Base):
         Index("ix_tasks_active", "project_id", postgresql_where=text("status IN ('assigned', 'running', 'verifying')")),
         Index("ix_tasks_open", "status", postgresql_where=text("status NOT IN ('completed', 'failed', 'cancelled')")),
         Index("ix_tasks_completed_at", "completed_at"),
+        Index(
+            "ix_tasks_verification_requested_at",
+            "verification_requested_at",
+            postgresql_where=text("verification_requested_at IS NOT NULL"),
+        ),
         Index("ix_tasks_project_id_id", "project_id", "id"),
         Index("ix_tasks_ticket_id_id", "ticket_id", "id"),
         UniqueConstraint("project_id", "branch_name"),
@@ -70,6 +75,13 @@ class Task(Base):
     feedback: Mapped[str | None]
     result: Mapped[dict[str, Any] | None]
     error: Mapped[str | None]
+    #: What kind of error ended it, where that is known: `environment` is one that no attempt of an agent can repair.
+    error_type: Mapped[str | None]
+    #: Somebody asked for the stored commit to be checked with these commands; cleared when there is a verdict.
+    verification_requested_at: Mapped[datetime | None]
+    verification_acceptance: Mapped[list[str] | None]
+    #: How often the verification that is due was started.
+    verification_tries: Mapped[int] = mapped_column(default=0, server_default="0")
     cost_usd: Mapped[float]
     tokens: Mapped[int] = mapped_column(BigInteger)
     created_by: Mapped[UUID] = mapped_column(ForeignKey("users.id"))

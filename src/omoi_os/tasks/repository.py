@@ -184,6 +184,7 @@ async def earliest_not_before(session: AsyncSession, *, now: datetime) -> dateti
 
 
 async def verifying(session: AsyncSession) -> Sequence[Task]:
-    """The tasks whose result is to be checked."""
-    query = select(Task).where(Task.status == TaskState.VERIFYING).order_by(Task.id)
+    """The tasks whose result is to be checked: for the first time, or again because somebody asked for it."""
+    due = (Task.status == TaskState.VERIFYING) | Task.verification_requested_at.is_not(None)
+    query = select(Task).where(due).order_by(Task.id)
     return (await session.execute(query)).scalars().all()

@@ -11,11 +11,11 @@ from omoi_os.api.deps import AppBus, AppSettings, CurrentUser, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.idempotency import OnlyOnce
 from omoi_os.api.routers import make_router
-from omoi_os.tasks import repository, service
+from omoi_os.tasks import repository, service, verification
 from omoi_os.tasks.deps import VisibleTask
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
-from omoi_os.tasks.schemas import RetryIn, TaskIn, TaskOut, TaskPage
+from omoi_os.tasks.schemas import RetryIn, TaskIn, TaskOut, TaskPage, VerifyIn
 from omoi_os.tickets import service as tickets
 
 router = make_router("/tasks", tags=["tasks"], refusals=(401, 403, 404, 413, 422, 503))
@@ -86,3 +86,17 @@ async def retry_task(
     """Try a failed task again on its branch; 409 unless it has failed."""
     message = body.message if body else None
     return await _shown(session, await service.retry_task(session, bus, task, now=now, message=message))
+
+
+@router.post("/{task_id}/verify", status_code=202, summary="Verify a task's commit again", responses=problems(409))
+async def verify_task(
+    task: VisibleTask, session: DbSession, bus: AppBus, now: Now, body: VerifyIn | None = None
+) -> TaskOut:
+    """Run checks on the stored commit in fresh sandboxes: those in the body, else the project's and the ticket's.
+
+    Takes no new attempt and changes only `result`; the task stays in its state. Commands in the body are used for this
+    verification only: to keep them, change the ticket's `acceptance`. 409 when the task has not ended, has no stored
+    commit, has no commands to run, or is already being verified (`verification_requested_at`).
+    """
+    acceptance = body.acceptance if body else None
+    return await _shown(session, await verification.request(session, bus, task, acceptance=acceptance, now=now))

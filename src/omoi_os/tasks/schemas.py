@@ -1,24 +1,32 @@
 """Tasks as the API takes and shows them."""
 
 from collections.abc import Sequence
+from typing import Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
 from omoi_os.api.paging import Page
 from omoi_os.api.shapes import Shown
-from omoi_os.api.text import Line, Text
+from omoi_os.api.text import Command, Line, Text
 from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
+from omoi_os.tasks.verdict import Verdict
 
 
-class CheckOut(BaseModel):
-    """One acceptance command and how it ended."""
+class CheckOut(Shown):
+    """One acceptance command and how it ended in a fresh sandbox."""
 
-    command: str
-    exit_code: int | None
-    output: str
+    command: str = Field(description="The shell command.")
+    exit_code: int | None = Field(description="Its exit code; 124 when it took too long.")
+    output: str = Field(description="The end of what it printed.")
+    baseline: Literal["failed", "passed", "not_run"] = Field(
+        "not_run", description="How the same command ended before the change."
+    )
+    warning: str | None = Field(
+        None, description="Why a check that passed proves less than it seems to, e.g. `no tests were collected`."
+    )
 
 
 class TaskResult(Shown):
@@ -26,10 +34,33 @@ class TaskResult(Shown):
 
     model_config = ConfigDict(extra="allow")
 
-    final_output: str | None = None
-    commit_sha: str | None = None
-    verified: bool = False
-    checks: list[CheckOut] = []
+    final_output: str | None = Field(None, description="The agent's last answer.")
+    commit_sha: str | None = Field(None, description="The commit that the verdict is about.")
+    verdict: Verdict | None = Field(
+        None,
+        description="`verified`: every check passed in a fresh sandbox at this commit. `unchecked`: no check, or only "
+        "checks that collected no tests, so nothing was proven. `failed`: a check failed, or no commit was pushed. "
+        "Null before the first verdict.",
+    )
+    verified: bool = Field(False, description="Whether the verdict is `verified`.")
+    reason: str | None = Field(None, description="Why it is unchecked or failed, in one sentence.")
+    checks: list[CheckOut] = Field([], description="The checks in order, up to the first that failed.")
+    changed_checks: list[str] = Field(
+        [],
+        description="Files that the checks depend on (tests, build and CI configuration) and that the change itself "
+        "modified.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_before_verdicts(cls, stored: object) -> object:
+        """Read a result that was stored before there were verdicts: without a check it proves nothing."""
+        if not isinstance(stored, dict) or "verdict" in stored:
+            return stored
+        checks, passed = stored.get("checks"), stored.get("verified")
+        if checks:
+            return stored | {"verdict": Verdict.VERIFIED if passed else Verdict.FAILED}
+        return stored | {"verdict": Verdict.UNCHECKED if passed else None, "verified": False}
 
 
 class TaskIn(BaseModel):
@@ -58,6 +89,19 @@ class RetryIn(BaseModel):
     message: Text | None = Field(None, max_length=20_000, description="A word to the agent for its next attempt.")
 
 
+class VerifyIn(BaseModel):
+    """What to check a stored commit with."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"acceptance": ["python3 -m unittest"]}})
+
+    acceptance: list[Command] | None = Field(
+        None,
+        max_length=50,
+        description="Shell commands for this verification only; they are not added to the ticket. Left out or empty: "
+        "the project's and the ticket's.",
+    )
+
+
 class TaskOut(Shown):
     """A task."""
 
@@ -78,6 +122,13 @@ class TaskOut(Shown):
     branch_name: str | None
     result: TaskResult | None
     error: str | None
+    error_type: str | None = Field(
+        description="What kind of error ended it, where that is known. `environment`: a command, interpreter or module "
+        "that the checks need is missing, which no further attempt can repair."
+    )
+    verification_requested_at: AwareDatetime | None = Field(
+        description="Since when the stored commit is being verified again; null when it is not."
+    )
     cost_usd: float
     tokens: int
     created_at: AwareDatetime

@@ -111,7 +111,9 @@ async def retry_task(session: AsyncSession, bus: Bus, task: Task, *, now: dateti
     task.max_attempts = max(task.max_attempts, task.attempt)
     task.platform_ends = 0
     task.feedback = "\n\n".join(part for part in (task.feedback, message) if part) or None
-    task.sandbox_id = task.error = task.completed_at = None
+    task.sandbox_id = task.error = task.error_type = task.completed_at = None
+    task.verification_requested_at = task.verification_acceptance = None
+    task.lease_owner = task.lease_expires_at = None
     task.not_before = now
     await _settle(session, bus, task)
     return task
@@ -147,14 +149,23 @@ async def agent_says_done(session: AsyncSession, bus: Bus, task: Task, *, final_
     if task.status == TaskState.RUNNING:
         _move(task, TaskState.VERIFYING)
         task.lease_owner = task.lease_expires_at = None
-        task.result = {"final_output": final_output, "commit_sha": None, "verified": False, "checks": []}
+        task.verification_tries = 0
+        task.result = {
+            "final_output": final_output,
+            "commit_sha": None,
+            "verdict": None,
+            "verified": False,
+            "checks": [],
+            "changed_checks": [],
+            "reason": None,
+        }
         await _settle(session, bus, task)
 
 
 async def complete(session: AsyncSession, bus: Bus, task: Task, *, result: Mapping[str, Any], now: datetime) -> None:
     """The verifier accepts the result; what waited for it may go."""
     _move(task, TaskState.COMPLETED)
-    task.result, task.error, task.feedback = dict(result), None, None
+    task.result, task.error, task.error_type, task.feedback = dict(result), None, None, None
     task.completed_at = now
     task.lease_owner = task.lease_expires_at = None
     await _settle(session, bus, task)
@@ -220,12 +231,19 @@ async def requeue(session: AsyncSession, bus: Bus, task: Task, *, reason: str) -
     await _settle(session, bus, task)
 
 
-async def fail(session: AsyncSession, bus: Bus, task: Task, *, reason: str, now: datetime) -> None:
+async def fail(
+    session: AsyncSession, bus: Bus, task: Task, *, reason: str, now: datetime, error_type: str | None = None
+) -> None:
     """Not worth another attempt."""
     _move(task, TaskState.FAILED)
-    task.error = reason
+    task.error, task.error_type = reason, error_type
     task.completed_at = now
     task.lease_owner = task.lease_expires_at = None
+    await _settle(session, bus, task)
+
+
+async def announce(session: AsyncSession, bus: Bus, task: Task) -> None:
+    """Show people that something about the task is new, and wake whoever waits for tasks. The caller holds the row."""
     await _settle(session, bus, task)
 
 

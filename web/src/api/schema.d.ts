@@ -298,6 +298,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tasks/{task_id}/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Verify a task's commit again
+         * @description Run checks on the stored commit in fresh sandboxes: those in the body, else the project's and the ticket's.
+         *
+         *     Takes no new attempt and changes only `result`; the task stays in its state. Commands in the body are used for this
+         *     verification only: to keep them, change the ticket's `acceptance`. 409 when the task has not ended, has no stored
+         *     commit, has no commands to run, or is already being verified (`verification_requested_at`).
+         */
+        post: operations["verify_task"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sandboxes/health": {
         parameters: {
             query?: never;
@@ -962,15 +986,36 @@ export interface components {
         };
         /**
          * CheckOut
-         * @description One acceptance command and how it ended.
+         * @description One acceptance command and how it ended in a fresh sandbox.
          */
         CheckOut: {
-            /** Command */
+            /**
+             * Command
+             * @description The shell command.
+             */
             command: string;
-            /** Exit Code */
+            /**
+             * Exit Code
+             * @description Its exit code; 124 when it took too long.
+             */
             exit_code: number | null;
-            /** Output */
+            /**
+             * Output
+             * @description The end of what it printed.
+             */
             output: string;
+            /**
+             * Baseline
+             * @description How the same command ended before the change.
+             * @default not_run
+             * @enum {string}
+             */
+            baseline: "failed" | "passed" | "not_run";
+            /**
+             * Warning
+             * @description Why a check that passed proves less than it seems to, e.g. `no tests were collected`.
+             */
+            warning: string | null;
         };
         /**
          * DayOut
@@ -1946,6 +1991,16 @@ export interface components {
             result: components["schemas"]["TaskResult"] | null;
             /** Error */
             error: string | null;
+            /**
+             * Error Type
+             * @description What kind of error ended it, where that is known. `environment`: a command, interpreter or module that the checks need is missing, which no further attempt can repair.
+             */
+            error_type: string | null;
+            /**
+             * Verification Requested At
+             * @description Since when the stored commit is being verified again; null when it is not.
+             */
+            verification_requested_at: string | null;
             /** Cost Usd */
             cost_usd: number;
             /** Tokens */
@@ -1978,20 +2033,41 @@ export interface components {
          * @description What came of a task.
          */
         TaskResult: {
-            /** Final Output */
+            /**
+             * Final Output
+             * @description The agent's last answer.
+             */
             final_output: string | null;
-            /** Commit Sha */
+            /**
+             * Commit Sha
+             * @description The commit that the verdict is about.
+             */
             commit_sha: string | null;
+            /** @description `verified`: every check passed in a fresh sandbox at this commit. `unchecked`: no check, or only checks that collected no tests, so nothing was proven. `failed`: a check failed, or no commit was pushed. Null before the first verdict. */
+            verdict: components["schemas"]["Verdict"] | null;
             /**
              * Verified
+             * @description Whether the verdict is `verified`.
              * @default false
              */
             verified: boolean;
             /**
+             * Reason
+             * @description Why it is unchecked or failed, in one sentence.
+             */
+            reason: string | null;
+            /**
              * Checks
+             * @description The checks in order, up to the first that failed.
              * @default []
              */
             checks: components["schemas"]["CheckOut"][];
+            /**
+             * Changed Checks
+             * @description Files that the checks depend on (tests, build and CI configuration) and that the change itself modified.
+             * @default []
+             */
+            changed_checks: string[];
         } & {
             [key: string]: unknown;
         };
@@ -2261,6 +2337,28 @@ export interface components {
             items: components["schemas"]["UserOut"][];
         };
         /**
+         * Verdict
+         * @description What is known about a task's commit.
+         * @enum {string}
+         */
+        Verdict: "verified" | "unchecked" | "failed";
+        /**
+         * VerifyIn
+         * @description What to check a stored commit with.
+         * @example {
+         *       "acceptance": [
+         *         "python3 -m unittest"
+         *       ]
+         *     }
+         */
+        VerifyIn: {
+            /**
+             * Acceptance
+             * @description Shell commands for this verification only; they are not added to the ticket. Left out or empty: the project's and the ticket's.
+             */
+            acceptance?: string[] | null;
+        };
+        /**
          * VersionsOut
          * @description What this platform is made of.
          */
@@ -2438,7 +2536,7 @@ export interface components {
             cost_usd?: number;
             error?: string;
             /** @enum {unknown} */
-            error_type?: "model" | "network" | "oom" | "sigkill" | "tool" | "unknown";
+            error_type?: "environment" | "model" | "network" | "oom" | "sigkill" | "tool" | "unknown";
             hint?: string;
             parent_tool_use_id?: string;
             partial_output?: string;
@@ -2694,7 +2792,7 @@ export interface components {
         TroublePayload: {
             error?: string;
             /** @enum {unknown} */
-            error_type?: "model" | "network" | "oom" | "sigkill" | "tool" | "unknown";
+            error_type?: "environment" | "model" | "network" | "oom" | "sigkill" | "tool" | "unknown";
             hint?: string;
             parent_tool_use_id?: string;
             partial_output?: string;
@@ -5498,6 +5596,95 @@ export interface operations {
         responses: {
             /** @description Successful Response */
             200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskOut"];
+                };
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not there, or not visible to you. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The thing is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    verify_task: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                task_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["VerifyIn"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
                 headers: {
                     [name: string]: unknown;
                 };
