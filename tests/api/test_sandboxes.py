@@ -38,7 +38,17 @@ FIELDS = [
     "tokens",
     "project_id",
 ]
-MORE = ["cpu_seconds", "disk_bytes", "event_counts", "gap_since", "memory_bytes", "pids", "pruned_at", "task_title"]
+MORE = [
+    "cpu_seconds",
+    "disk_bytes",
+    "event_counts",
+    "gap_since",
+    "memory_bytes",
+    "pids",
+    "pruned_at",
+    "salvage",
+    "task_title",
+]
 
 
 async def listed(client: httpx.AsyncClient, worker: Worker, **params: str) -> list[dict[str, object]]:

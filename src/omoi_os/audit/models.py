@@ -16,6 +16,7 @@ class AuditKind(StrEnum):
 
     FOREIGN_SANDBOX = "foreign_sandbox"  #: a sandbox's token was used on another sandbox's place
     CHANGED_EVENT = "changed_event"  #: a posted number came again with other content; the first one stays
+    UNSAVED_WORK_DROPPED = "unsaved_work_dropped"  #: the disk of a sandbox was removed before its work was saved
     EVENT_GAP = "event_gap"  #: a posted number is missing for too long; nothing beyond it is stored
 
 
@@ -23,6 +24,8 @@ class ActorKind(StrEnum):
     """Who may be named as its cause."""
 
     SANDBOX = "sandbox"  #: its worker, its agent, or whoever has its token
+    USER = "user"  #: a person, by their e-mail address
+    PLATFORM = "platform"  #: the platform itself
 
 
 class AuditEntry(Base):

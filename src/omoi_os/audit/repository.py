@@ -14,9 +14,9 @@ from omoi_os.ids import uuid7
 _KEY = ("actor_kind", "actor_id", "kind", "hour")
 
 
-async def add(session: AsyncSession, values: dict[str, str], *, times: int, now: datetime) -> None:
-    """A row for this actor, kind and hour, or more of the one that is there."""
-    hour = now.replace(minute=0, second=0, microsecond=0)
+async def add(session: AsyncSession, values: dict[str, str], *, times: int, now: datetime, alone: bool = False) -> None:
+    """A row for this actor, kind and hour, or more of the one that is there; with `alone` a row of its own."""
+    hour = now if alone else now.replace(minute=0, second=0, microsecond=0)
     row = {"id": uuid7(), "at": now, "hour": hour, "last_at": now, "count": times} | values
     statement = insert(AuditEntry).values(row)
     more = {"count": AuditEntry.count + statement.excluded["count"], "last_at": statement.excluded.last_at}

@@ -43,8 +43,13 @@ def foreign(sandbox_id: str, wanted: str, detail: str) -> Entry:
     return Entry(AuditKind.FOREIGN_SANDBOX, sandbox_id, wanted, detail)
 
 
-async def write(session: AsyncSession, entry: Entry, *, masker: Masker, now: datetime, times: int = 1) -> None:
-    """Put it into the trail with the caller's transaction, masked, bounded and on one line."""
+async def write(
+    session: AsyncSession, entry: Entry, *, masker: Masker, now: datetime, times: int = 1, alone: bool = False
+) -> None:
+    """Put it into the trail with the caller's transaction, masked, bounded and on one line.
+
+    With `alone` it is not counted together with others of its actor and kind: each has its own subject and detail.
+    """
     values = {
         "kind": entry.kind.value,
         "actor_kind": entry.actor_kind.value,
@@ -52,7 +57,7 @@ async def write(session: AsyncSession, entry: Entry, *, masker: Masker, now: dat
         "subject": one_line(masker.mask_text(entry.subject))[:MAX_SUBJECT],
         "detail": one_line(masker.mask_text(entry.detail))[:MAX_DETAIL],
     }
-    await repository.add(session, values, times=times, now=now)
+    await repository.add(session, values, times=times, now=now, alone=alone)
 
 
 class Trail:

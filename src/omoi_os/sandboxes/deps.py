@@ -1,5 +1,6 @@
 """Which sandbox a request is about, and whether the caller may: these dependencies are the security checks."""
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -9,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.accounts.models import User
 from omoi_os.api.auth import SANDBOX_PREFIX, BearerToken, identify_user
 from omoi_os.api.deps import AppTrail, CurrentUser, DbSession, Now
-from omoi_os.audit.trail import foreign
+from omoi_os.audit.trail import Trail, foreign
 from omoi_os.errors import Forbidden
 from omoi_os.projects.models import Project
 from omoi_os.projects.repository import visible
@@ -35,10 +36,30 @@ async def calling_sandbox(
     sandbox_id: str, token: BearerToken, session: DbSession, now: Now, request: Request, trail: AppTrail
 ) -> Sandbox:
     """The sandbox that calls, known by its own token; 404 for another's path, 403 for a user's key."""
+    return await _identify(sandbox_id, token, session, now, request, trail, saving=False)
+
+
+async def saving_sandbox(
+    sandbox_id: str, token: BearerToken, session: DbSession, now: Now, request: Request, trail: AppTrail
+) -> Sandbox:
+    """The same, and an ended one whose work is being salvaged."""
+    return await _identify(sandbox_id, token, session, now, request, trail, saving=True)
+
+
+async def _identify(
+    sandbox_id: str,
+    token: str,
+    session: AsyncSession,
+    now: datetime,
+    request: Request,
+    trail: Trail,
+    *,
+    saving: bool,
+) -> Sandbox:
     if not token.startswith(SANDBOX_PREFIX):
         await identify_user(session, token, now=now)
         raise Forbidden("only the worker inside the sandbox can do this, with its own token")
-    sandbox = await service.identify(session, token)
+    sandbox = await service.identify(session, token, saving=saving)
     if sandbox.id != sandbox_id:
         await trail.record(foreign(sandbox.id, sandbox_id, f"{request.method} {request.url.path}"))
         raise repository.missing(sandbox_id)
@@ -57,4 +78,5 @@ async def readable_sandbox(
 
 VisibleSandbox = Annotated[Sandbox, Depends(visible_sandbox)]
 CallingSandbox = Annotated[Sandbox, Depends(calling_sandbox)]
+SavingSandbox = Annotated[Sandbox, Depends(saving_sandbox)]
 ReadableSandbox = Annotated[Sandbox, Depends(readable_sandbox)]

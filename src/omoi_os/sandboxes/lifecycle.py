@@ -33,6 +33,18 @@ class StopCause(StrEnum):
     SILENT = "silent"  #: no sign of life, and its provider does not report it alive; the task is tried again
 
 
+class SalvageState(StrEnum):
+    """What becomes of the disk of a sandbox whose work was not saved at its end."""
+
+    PENDING = "pending"  #: saving is retried, and the task's next attempt waits for it; either outcome moves it on
+    KEPT = "kept"  #: the next attempt no longer waits; saving is still retried until a limit is reached
+    SAVED = "saved"  #: everything is safe; the disk is removed
+    DROPPED = "dropped"  #: a limit was reached or a person gave it up; the disk is removed
+
+
+#: States in which a disk is kept.
+UNSAVED = frozenset({SalvageState.PENDING, SalvageState.KEPT})
+
 ALIVE = frozenset({SandboxState.CREATING, SandboxState.RUNNING, SandboxState.STOPPING})
 ENDED = frozenset(SandboxState) - ALIVE
 

@@ -12,8 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.accounts.models import Role, User
 from omoi_os.errors import NotFound
 from omoi_os.projects.models import Project
-from omoi_os.sandboxes.lifecycle import ALIVE, Purpose
-from omoi_os.sandboxes.models import Sandbox, SandboxEvent, WarmSandbox
+from omoi_os.sandboxes.lifecycle import ALIVE, UNSAVED, Purpose
+from omoi_os.sandboxes.models import Sandbox, SandboxEvent, SandboxSalvage, WarmSandbox
 from omoi_os.tasks.models import Task
 
 ID = re.compile(r"[a-z0-9-]{1,100}")
@@ -98,11 +98,27 @@ async def providers_in_use(session: AsyncSession) -> set[str]:
     return set((await session.execute(query)).scalars())
 
 
+async def may_save(session: AsyncSession, sandbox_id: str) -> bool:
+    """Whether an orchestrator is saving the work of this ended sandbox now: its token is good for that."""
+    query = select(SandboxSalvage.sandbox_id).where(
+        SandboxSalvage.sandbox_id == sandbox_id,
+        SandboxSalvage.state.in_(UNSAVED),
+        SandboxSalvage.lease_expires_at > func.now(),
+    )
+    return (await session.execute(query)).first() is not None
+
+
 async def is_wanted(session: AsyncSession, door: str) -> bool:
-    """Whether a sandbox that has not ended, or one that waits for a task, goes by this name."""
+    """Whether a sandbox that has not ended, whose work is not saved, or that waits for a task goes by this name."""
     row = select(Sandbox.id).where(Sandbox.door == door, Sandbox.status.in_(ALIVE)).exists()
+    kept = (
+        select(Sandbox.id)
+        .join(SandboxSalvage, SandboxSalvage.sandbox_id == Sandbox.id)
+        .where(Sandbox.door == door, SandboxSalvage.state.in_(UNSAVED))
+        .exists()
+    )
     warm = select(WarmSandbox.ref).where(WarmSandbox.ref == door).exists()
-    return bool((await session.execute(select(row | warm))).scalar_one())
+    return bool((await session.execute(select(row | kept | warm))).scalar_one())
 
 
 async def of_task(session: AsyncSession, task_id: UUID, *, purpose: Purpose) -> Sequence[Sandbox]:

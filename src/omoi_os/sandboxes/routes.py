@@ -10,13 +10,13 @@ from fastapi import Query, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.api import paging
-from omoi_os.api.deps import AppBus, AppSettings, CurrentUser, DbSession, Now
+from omoi_os.api.deps import AppBus, AppMasker, AppSettings, CurrentUser, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.idempotency import OnlyOnce
 from omoi_os.api.routers import make_router
 from omoi_os.api.text import Search
 from omoi_os.bus.base import Topic
-from omoi_os.sandboxes import repository, service
+from omoi_os.sandboxes import repository, salvages, service
 from omoi_os.sandboxes.deps import ReadableSandbox, VisibleSandbox
 from omoi_os.sandboxes.lifecycle import ENDED, SandboxState, StopCause
 from omoi_os.sandboxes.models import Sandbox
@@ -36,7 +36,8 @@ router = make_router("/sandboxes", tags=["sandboxes"], refusals=(401, 403, 422, 
 
 async def _shown(session: AsyncSession, rows: Sequence[Sandbox]) -> list[SandboxOut]:
     titles = await repository.task_titles(session, rows)
-    return [SandboxOut.of(row, task_title=titles[row.task_id]) for row in rows]
+    unsaved = await salvages.of(session, rows)
+    return [SandboxOut.of(row, task_title=titles[row.task_id], salvage=unsaved.get(row.id)) for row in rows]
 
 
 @router.get("/health", summary="Whether this part answers")
@@ -129,6 +130,26 @@ async def stop_sandbox(
     if stopped.status in ENDED:
         response.status_code = 200
     return (await _shown(session, [stopped]))[0]
+
+
+@router.post("/{sandbox_id}/salvage", status_code=202, summary="Save kept work now", responses=problems(404, 409))
+async def retry_salvage(sandbox: VisibleSandbox, session: DbSession, bus: AppBus, now: Now) -> SandboxOut:
+    """Try now to save the uncommitted work of an ended sandbox; 409 when nothing is kept of it."""
+    await salvages.retry_now(session, bus, sandbox, now=now)
+    return (await _shown(session, [sandbox]))[0]
+
+
+@router.delete("/{sandbox_id}/salvage", summary="Give kept work up", responses=problems(404, 409))
+async def drop_salvage(
+    sandbox: VisibleSandbox, user: CurrentUser, session: DbSession, bus: AppBus, now: Now, masker: AppMasker
+) -> SandboxOut:
+    """Remove the disk that is kept of an ended sandbox although its uncommitted work is not saved.
+
+    This cannot be undone and leaves an audit entry; 409 when nothing is kept of it.
+    """
+    reason = f"given up by {user.email}"
+    await salvages.drop(session, bus, sandbox, reason=reason, by=user.email, now=now, masker=masker)
+    return (await _shown(session, [sandbox]))[0]
 
 
 @router.get("/{sandbox_id}/task", summary="Show a sandbox's task", responses=problems(404, 409))

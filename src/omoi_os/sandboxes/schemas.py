@@ -22,8 +22,8 @@ from omoi_os.api.text import Line, Prose
 from omoi_os.projects.schemas import Usd
 from omoi_os.protocol.events import Event, EventSource
 from omoi_os.sandboxes import catalogue
-from omoi_os.sandboxes.lifecycle import Purpose, SandboxState
-from omoi_os.sandboxes.models import Sandbox
+from omoi_os.sandboxes.lifecycle import Purpose, SalvageState, SandboxState
+from omoi_os.sandboxes.models import Sandbox, SandboxSalvage
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tickets.schemas import TicketIn, TicketType
 
@@ -159,6 +159,24 @@ class Trajectory(EventPage):
     heartbeat_summary: HeartbeatSummary
 
 
+class SalvageOut(BaseModel):
+    """What became of the work in a sandbox that could not be saved when it ended."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    state: SalvageState = Field(
+        description="`pending`: saving is retried and the next attempt waits for it; `kept`: the next attempt no longer"
+        " waits, saving is still retried; `saved`: everything is safe; `dropped`: it was given up."
+    )
+    attempts: int = Field(description="How often saving was tried.")
+    last_error: str | None = Field(description="Why the last try failed.")
+    next_attempt_at: AwareDatetime | None = Field(description="When saving is tried again.")
+    wait_until: AwareDatetime | None = Field(description="Until when the task's next attempt waits for it.")
+    disk_bytes: int | None = Field(description="The size of the disk that is kept.")
+    created_at: AwareDatetime = Field(description="Since when it is being saved.")
+    ended_at: AwareDatetime | None = Field(description="When the work was saved or given up.")
+
+
 class SandboxOut(BaseModel):
     """A sandbox: one attempt at a task, or one place to verify it."""
 
@@ -189,12 +207,15 @@ class SandboxOut(BaseModel):
     created_at: AwareDatetime
     ended_at: AwareDatetime | None
     pruned_at: AwareDatetime | None = Field(description="When its events were removed for their age.")
+    salvage: SalvageOut | None = Field(
+        None, description="What became of its uncommitted work; null where its worker saved everything itself."
+    )
 
     @classmethod
-    def of(cls, sandbox: Sandbox, *, task_title: str) -> "SandboxOut":
-        """The row with what it is for."""
-        shown = {name: getattr(sandbox, name) for name in cls.model_fields if name != "task_title"}
-        return cls.model_validate(shown | {"task_title": task_title})
+    def of(cls, sandbox: Sandbox, *, task_title: str, salvage: SandboxSalvage | None = None) -> "SandboxOut":
+        """The row with what it is for, and what became of its unsaved work."""
+        shown = {name: getattr(sandbox, name) for name in cls.model_fields if name not in ("task_title", "salvage")}
+        return cls.model_validate(shown | {"task_title": task_title, "salvage": salvage})
 
 
 class SandboxIn(BaseModel):

@@ -35,12 +35,15 @@ class Origin:
     warm_ref: str | None = None
 
 
-async def identify(session: AsyncSession, token: str) -> Sandbox:
-    """The sandbox that a token belongs to. `BadToken` if unknown, `StaleFence` if its attempt has ended."""
+async def identify(session: AsyncSession, token: str, *, saving: bool = False) -> Sandbox:
+    """The sandbox that a token belongs to. `BadToken` if unknown, `StaleFence` if its attempt has ended.
+
+    With `saving`, an ended one whose work is being salvaged is let in as well.
+    """
     sandbox = await repository.by_token_hash(session, token_hash(token))
     if sandbox is None:
         raise BadToken(UNKNOWN_TOKEN)
-    if sandbox.status in ENDED:
+    if sandbox.status in ENDED and not (saving and await repository.may_save(session, sandbox.id)):
         raise StaleFence(f"sandbox {sandbox.id} has ended ({sandbox.end_reason}); its token opens nothing any more")
     return sandbox
 

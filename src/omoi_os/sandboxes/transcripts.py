@@ -95,8 +95,10 @@ async def to_resume(session: AsyncSession, sandbox: Sandbox) -> tuple[str, Seque
     """
     query = (
         select(Transcript)
+        .join(Sandbox, Sandbox.id == Transcript.sandbox_id)
         .where(Transcript.task_id == sandbox.task_id)
-        .order_by((Transcript.sandbox_id == sandbox.id).desc(), Transcript.updated_at.desc())
+        # Not by time: the conversation of an earlier attempt may be saved long after its end.
+        .order_by((Transcript.sandbox_id == sandbox.id).desc(), Sandbox.fence.desc())
         .limit(1)
     )
     transcript = (await session.execute(query)).scalar_one_or_none()

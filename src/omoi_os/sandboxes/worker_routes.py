@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.api.deps import AppMasker, DbSession, Now
 from omoi_os.api.routers import make_router
 from omoi_os.sandboxes import blobs, transcripts
-from omoi_os.sandboxes.deps import CallingSandbox
+from omoi_os.sandboxes.deps import CallingSandbox, SavingSandbox
 from omoi_os.sandboxes.schemas import BlobStored, TranscriptStored
 
 router = make_router("/sandboxes/{sandbox_id}", tags=["workers"], refusals=(401, 403, 404, 409, 413, 415, 422, 503))
@@ -26,7 +26,7 @@ async def _body(request: Request, session: AsyncSession) -> bytes:
 
 @router.put("/blobs/{sha256}", summary="Keep a large value", openapi_extra=_BYTES)
 async def put_blob(
-    sandbox: CallingSandbox, sha256: str, request: Request, session: DbSession, masker: AppMasker
+    sandbox: SavingSandbox, sha256: str, request: Request, session: DbSession, masker: AppMasker
 ) -> BlobStored:
     """Keep a value too large for an event, checked by its hash, before the event that names it."""
     content = await _body(request, session)
@@ -37,7 +37,7 @@ async def put_blob(
 
 @router.put("/transcript", summary="Save the agent's conversation", openapi_extra=_LINES)
 async def put_transcript(
-    sandbox: CallingSandbox,
+    sandbox: SavingSandbox,
     request: Request,
     session: DbSession,
     masker: AppMasker,

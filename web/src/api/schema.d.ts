@@ -393,6 +393,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sandboxes/{sandbox_id}/salvage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Save kept work now
+         * @description Try now to save the uncommitted work of an ended sandbox; 409 when nothing is kept of it.
+         */
+        post: operations["retry_salvage"];
+        /**
+         * Give kept work up
+         * @description Remove the disk that is kept of an ended sandbox although its uncommitted work is not saved.
+         *
+         *     This cannot be undone and leaves an audit entry; 409 when nothing is kept of it.
+         */
+        delete: operations["drop_salvage"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sandboxes/{sandbox_id}/task": {
         parameters: {
             query?: never;
@@ -824,7 +850,7 @@ export interface components {
          * @description Who may be named as its cause.
          * @enum {string}
          */
-        ActorKind: "sandbox";
+        ActorKind: "sandbox" | "user" | "platform";
         /**
          * Alive
          * @description The process lives.
@@ -943,7 +969,7 @@ export interface components {
          * @description What happened.
          * @enum {string}
          */
-        AuditKind: "foreign_sandbox" | "changed_event" | "event_gap";
+        AuditKind: "foreign_sandbox" | "changed_event" | "unsaved_work_dropped" | "event_gap";
         /**
          * AuditPage
          * @description Entries, newest first.
@@ -1752,6 +1778,56 @@ export interface components {
          */
         Role: "admin" | "member";
         /**
+         * SalvageOut
+         * @description What became of the work in a sandbox that could not be saved when it ended.
+         */
+        SalvageOut: {
+            /** @description `pending`: saving is retried and the next attempt waits for it; `kept`: the next attempt no longer waits, saving is still retried; `saved`: everything is safe; `dropped`: it was given up. */
+            state: components["schemas"]["SalvageState"];
+            /**
+             * Attempts
+             * @description How often saving was tried.
+             */
+            attempts: number;
+            /**
+             * Last Error
+             * @description Why the last try failed.
+             */
+            last_error: string | null;
+            /**
+             * Next Attempt At
+             * @description When saving is tried again.
+             */
+            next_attempt_at: string | null;
+            /**
+             * Wait Until
+             * @description Until when the task's next attempt waits for it.
+             */
+            wait_until: string | null;
+            /**
+             * Disk Bytes
+             * @description The size of the disk that is kept.
+             */
+            disk_bytes: number | null;
+            /**
+             * Created At
+             * Format: date-time
+             * @description Since when it is being saved.
+             */
+            created_at: string;
+            /**
+             * Ended At
+             * @description When the work was saved or given up.
+             */
+            ended_at: string | null;
+        };
+        /**
+         * SalvageState
+         * @description What becomes of the disk of a sandbox whose work was not saved at its end.
+         * @enum {string}
+         */
+        SalvageState: "pending" | "kept" | "saved" | "dropped";
+        /**
          * SandboxIn
          * @description Work without a ticket: one prompt.
          * @example {
@@ -1876,6 +1952,8 @@ export interface components {
              * @description When its events were removed for their age.
              */
             pruned_at: string | null;
+            /** @description What became of its uncommitted work; null where its worker saved everything itself. */
+            salvage?: components["schemas"]["SalvageOut"] | null;
         };
         /**
          * SandboxPage
@@ -6076,6 +6154,158 @@ export interface operations {
             };
             /** @description Not there, or not visible to you. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    retry_salvage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sandbox_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SandboxOut"];
+                };
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not there, or not visible to you. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The thing is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    drop_salvage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sandbox_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SandboxOut"];
+                };
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not there, or not visible to you. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The thing is in a state that does not allow this. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
