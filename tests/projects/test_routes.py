@@ -32,8 +32,23 @@ async def test_a_project_is_made_with_defaults_and_shown(ada: httpx.AsyncClient)
         "provider": None,
         "retention_days": None,
         "model_features": [],
+        "weight": 1,
     }
     assert (made.json()["forge"], made.json()["default_branch"]) == ("local", "main")
+
+
+async def test_only_an_administrator_changes_a_project_s_weight(
+    ada: httpx.AsyncClient, admin: httpx.AsyncClient
+) -> None:
+    refused = await ada.post("/projects", json={"name": "Tools", "settings": {"weight": 100}})
+    project = (await ada.post("/projects", json={"name": "Tools", "settings": {"weight": 1}})).json()["id"]
+    patched = await ada.patch(f"/projects/{project}", json={"settings": {"weight": 2}})
+    raised = await admin.patch(f"/projects/{project}", json={"settings": {"weight": 2}})
+    kept = await ada.patch(f"/projects/{project}", json={"settings": {"weight": 2, "max_concurrent_tasks": 3}})
+
+    assert (refused.status_code, patched.status_code) == (403, 403)
+    assert "settings.weight" in patched.json()["detail"]
+    assert (raised.json()["settings"]["weight"], kept.status_code) == (2, 200)
 
 
 async def test_the_name_comes_from_the_repository_if_left_out(ada: httpx.AsyncClient) -> None:
@@ -121,6 +136,7 @@ async def test_only_what_is_given_is_changed(ada: httpx.AsyncClient) -> None:
         "provider": None,
         "retention_days": None,
         "model_features": [],
+        "weight": 1,
     }
     assert (changed["name"], changed["description"]) == ("x", "new")
     assert (await ada.get(path)).json() == changed

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
 from omoi_os.errors import Conflict
-from omoi_os.tasks import repository, service
+from omoi_os.tasks import service, turns
 from omoi_os.tasks.lifecycle import EndCause, TaskState
 from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket, TicketStatus
@@ -196,7 +196,7 @@ async def test_a_new_task_and_a_claim_of_the_same_ticket_do_not_wait_for_each_ot
         await a_task(session, bus, ticket)
 
     async with sessions() as adding, sessions() as claiming:
-        ready = await repository.ready_tasks(claiming, now=NOON, without=[], limit=10)
+        ready = await turns.ready_tasks(claiming, now=NOON, without=[], limit=10)
         held = await adding.get_one(Ticket, ticket.id)
         adder = asyncio.create_task(a_task(adding, bus, held))
         # The new row is there, and holds its ticket; then it waits for the claim.

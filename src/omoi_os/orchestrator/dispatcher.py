@@ -28,9 +28,10 @@ from omoi_os.sandboxes.models import Sandbox
 from omoi_os.sandboxes.service import Origin
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
+from omoi_os.tasks import turns
 from omoi_os.tasks.lifecycle import EndCause, TaskState
 from omoi_os.tasks.models import Task
-from omoi_os.tasks.repository import Ready
+from omoi_os.tasks.turns import Ready
 
 log = logging.getLogger(__name__)
 
@@ -60,32 +61,44 @@ async def _claim(context: Context) -> tuple[list[Work], set[str]]:
     """What was claimed, and the providers that have to be made before more can be."""
     claimed: list[Work] = []
     unknown: set[str] = set()
-    full: set[UUID] = set()
+    left_out: set[UUID] = set()
     async with context.sessions() as session, session.begin():
         await tasks_repository.lock_claims(session)
-        limit = context.settings.max_concurrent_tasks
-        while True:
-            ready = await tasks_repository.ready_tasks(session, now=context.now(), without=full, limit=limit)
-            taken = Counter[UUID]()
-            for each in ready:
-                project = each.project
-                name = context.providers.name_for(project)
-                if not context.providers.was_tried(name):
-                    unknown.add(name)
-                    full.add(project.id)
-                room = limit - each.active - taken.total()
-                room_in_project = project.settings["max_concurrent_tasks"] - each.active_in_project - taken[project.id]
-                if room <= 0 or room_in_project <= 0 or project.id in full:
-                    continue
-                work = await _assign(session, context, each)
-                if work is None:
-                    full.add(project.id)
-                    continue
-                taken[project.id] += 1
-                claimed.append(work)
-            # Others may have been behind so many whose project had no room for all of them.
-            if len(ready) < max(1, limit) or ready[0].active + taken.total() >= limit:
-                return claimed, unknown
+        # Others may be behind the tasks of projects that had no room for all of them, or that are left out.
+        while await _claim_some(session, context, claimed, unknown, left_out):
+            pass
+        if claimed:
+            await turns.record_turns(session, {work.project.id for work in claimed}, now=context.now())
+    return claimed, unknown
+
+
+async def _claim_some(
+    session: AsyncSession, context: Context, claimed: list[Work], unknown: set[str], left_out: set[UUID]
+) -> bool:
+    """Claim what fits of the next candidates. Return whether a further look may find more."""
+    limit = context.settings.max_concurrent_tasks
+    ready = await turns.ready_tasks(session, now=context.now(), without=left_out, limit=limit)
+    taken = Counter[UUID]()
+    newly_left_out: set[UUID] = set()
+    for each in ready:
+        project = each.project
+        name = context.providers.name_for(project)
+        if not context.providers.was_tried(name):
+            unknown.add(name)
+            newly_left_out.add(project.id)
+        room = limit - each.active - taken.total()
+        room_in_project = project.settings["max_concurrent_tasks"] - each.active_in_project - taken[project.id]
+        if room <= 0 or room_in_project <= 0 or project.id in newly_left_out:
+            continue
+        work = await _assign(session, context, each)
+        if work is None:
+            newly_left_out.add(project.id)
+            continue
+        taken[project.id] += 1
+        claimed.append(work)
+    left_out |= newly_left_out
+    passed_over = len(ready) - taken.total()
+    return bool(passed_over and (taken or newly_left_out) and ready[0].active + taken.total() < limit)
 
 
 async def _assign(session: AsyncSession, context: Context, ready: Ready) -> Work | None:

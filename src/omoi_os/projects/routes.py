@@ -53,10 +53,10 @@ async def get_project(project: VisibleProject) -> ProjectOut:
 
 
 @router.patch("/{project_id}", summary="Change a project", responses=problems(404))
-async def update_project(project: VisibleProject, body: ProjectPatch, now: Now) -> ProjectOut:
+async def update_project(project: VisibleProject, body: ProjectPatch, user: CurrentUser, now: Now) -> ProjectOut:
     """Change what is given, of the settings too."""
     changes = body.model_dump(mode="json", exclude_unset=True)
-    return ProjectOut.model_validate(service.update_project(project, changes, now=now))
+    return ProjectOut.model_validate(service.update_project(project, changes, user=user, now=now))
 
 
 @router.delete("/{project_id}", status_code=204, summary="Delete a project", responses=problems(404, 409))

@@ -56,6 +56,16 @@ class ProjectSettings(BaseModel):
     retention_days: int | None = Field(
         None, ge=1, le=36_500, strict=True, description="How long ended sandboxes' events are kept; the installation's."
     )
+    weight: int = Field(
+        1,
+        ge=1,
+        le=100,
+        strict=True,
+        description=(
+            "The project's share of the task slots: while others wait too, one of weight 3 gets three times as many as "
+            "one of weight 1. Only administrators change it."
+        ),
+    )
     provider: Literal["local", "docker", "daytona"] | None = Field(
         None, description="What makes this project's sandboxes; the installation's choice if left out."
     )

@@ -16,11 +16,15 @@ from omoi_os.projects import repository
 from omoi_os.projects.models import Project
 from omoi_os.projects.schemas import ProjectIn
 
+#: Settings that only administrators change, with their defaults: they decide over what all projects share.
+ADMIN_SETTINGS: Mapping[str, Any] = {"weight": 1}
+
 
 async def create_project(
     session: AsyncSession, user: User, wanted: ProjectIn, *, settings: Settings, now: datetime
 ) -> Project:
     """Make a project; `Conflict` names the user's own one when the repository has one already."""
+    _check_settings(user, wanted.settings.model_dump(mode="json"), current={})
     seed = _seed(wanted.repo_url, user, settings) if wanted.repo_url is not None else None
     project = await repository.insert_unless_taken(session, _values(wanted, user, seed=seed, now=now))
     if project is not None:
@@ -51,8 +55,9 @@ async def hold_visible(session: AsyncSession, project_id: UUID, *, user: User) -
     return project
 
 
-def update_project(project: Project, changes: Mapping[str, Any], *, now: datetime) -> Project:
+def update_project(project: Project, changes: Mapping[str, Any], *, user: User, now: datetime) -> Project:
     """Change what was given; of the settings, too, only what was given."""
+    _check_settings(user, changes.get("settings", {}), current=project.settings)
     for name, value in changes.items():
         merged = {**project.settings, **value} if name == "settings" else value
         setattr(project, name, merged)
@@ -66,6 +71,12 @@ async def delete_project(session: AsyncSession, project: Project, *, now: dateti
     if await repository.has_open_tasks(session, project.id):
         raise Conflict(f"project {project.id} has open tasks; cancel them first")
     project.deleted_at = now
+
+
+def _check_settings(user: User, wanted: Mapping[str, Any], *, current: Mapping[str, Any]) -> None:
+    for name, default in ADMIN_SETTINGS.items():
+        if user.role != Role.ADMIN and wanted.get(name, default) != current.get(name, default) and name in wanted:
+            raise Forbidden(f"settings.{name}: only an administrator can change it")
 
 
 async def _on_repository(session: AsyncSession, user: User, wanted: ProjectIn) -> Project:

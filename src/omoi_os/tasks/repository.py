@@ -1,20 +1,18 @@
 """Queries on tasks."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Integer, Select, bindparam, cast, func, or_, select, text
+from sqlalchemy import ColumnElement, func, or_, select, text
 from sqlalchemy import insert as insert_into
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 
 from omoi_os.accounts.models import Role, User
 from omoi_os.projects.models import Project
-from omoi_os.tasks.lifecycle import ACTIVE, TaskState
+from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task, TaskDependency
-from omoi_os.tickets.models import Ticket
 
 #: The advisory lock under which tasks are claimed, so that limits hold across orchestrators.
 CLAIM_LOCK = 0x6F6D6F6A
@@ -120,61 +118,6 @@ async def branch_names_like(session: AsyncSession, project_id: UUID, name: str) 
 async def lock_claims(session: AsyncSession) -> None:
     """Only one orchestrator claims at a time; it takes a moment, and limits are then exact."""
     await session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": CLAIM_LOCK})
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A task that may run next. It and its ticket are held."""
-
-    task: Task
-    ticket: Ticket
-    project: Project
-    #: Whether the ticket has no other task.
-    alone: bool
-    #: How many tasks take up room: of its project, and in all.
-    active_in_project: int
-    active: int
-
-
-def _ready_query() -> Select[Task, Ticket, Project, bool, int, int]:
-    other = aliased(Task)
-    active = select(other.project_id, func.count().label("count")).where(other.status.in_(ACTIVE))
-    by_project = active.group_by(other.project_id).cte("active")
-    in_project = func.coalesce(by_project.c.count, 0)
-    in_all = select(func.coalesce(func.sum(by_project.c.count), 0)).scalar_subquery()
-    in_ticket = select(func.count()).where(other.ticket_id == Task.ticket_id).correlate(Task).scalar_subquery()
-    return (
-        select(Task, Ticket, Project, in_ticket == 1, in_project, cast(in_all, Integer))
-        .join(Ticket, Ticket.id == Task.ticket_id)
-        .join(Project, Project.id == Task.project_id)
-        .outerjoin(by_project, by_project.c.project_id == Task.project_id)
-        .where(
-            Task.status == TaskState.PENDING,
-            Task.not_before.is_(None) | (Task.not_before <= bindparam("now")),
-            Task.project_id.not_in(bindparam("without", expanding=True)),
-            in_project < Project.settings["max_concurrent_tasks"].as_integer(),
-            in_all < bindparam("limit"),
-        )
-        .order_by(Task.priority_rank.desc(), Task.id)
-        .limit(bindparam("limit"))
-        .with_for_update(of=(Task, Ticket), key_share=True, skip_locked=True)
-    )
-
-
-#: Put together once, because that takes longer than the database does over it.
-_READY = _ready_query()
-
-
-async def ready_tasks(
-    session: AsyncSession, *, now: datetime, without: Collection[UUID], limit: int
-) -> Sequence[Ready]:
-    """The tasks to run next, by priority, then age, leaving out these projects and those without room. `limit` is that
-    of all active tasks.
-
-    What another transaction holds is left out too; its commit announces the task.
-    """
-    values = {"now": now, "without": list(without), "limit": limit}
-    return [Ready(*row) for row in (await session.execute(_READY, values)).all()]
 
 
 async def earliest_not_before(session: AsyncSession, *, now: datetime) -> datetime | None:

@@ -1660,6 +1660,12 @@ export interface components {
              */
             retention_days?: number | null;
             /**
+             * Weight
+             * @description The project's share of the task slots: while others wait too, one of weight 3 gets three times as many as one of weight 1. Only administrators change it.
+             * @default 1
+             */
+            weight?: number;
+            /**
              * Provider
              * @description What makes this project's sandboxes; the installation's choice if left out.
              */

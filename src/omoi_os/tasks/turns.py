@@ -1,0 +1,140 @@
+"""Whose turn it is: the tasks to claim next, shared fairly between projects."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Select, Uuid, any_, bindparam, select, text
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
+
+from omoi_os.projects.models import Project
+from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.models import ProjectTurn, Task
+from omoi_os.tickets.models import Ticket
+
+#: How many more candidates than free slots are looked at, because some may be held by another transaction.
+SPARE = 10
+
+#: Each free slot goes to the project that has the fewest active tasks for its weight; of several, to the one whose
+#: last claim is the longest ago. Within a project the more urgent task goes first, then the older one. So a project
+#: gets its share whatever the number, age or priority of other projects' tasks.
+#:
+#: `waiting` steps from project to project through ix_tasks_turn, and each of them contributes a few tasks from the
+#: start of its part of that index: the cost does not depend on how many tasks are pending.
+_CANDIDATES = """
+WITH RECURSIVE waiting AS (
+    (SELECT project_id FROM tasks WHERE status = 'pending' ORDER BY project_id LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT next.project_id FROM tasks next
+        WHERE next.status = 'pending' AND next.project_id > waiting.project_id
+        ORDER BY next.project_id LIMIT 1
+    )
+    FROM waiting WHERE waiting.project_id IS NOT NULL
+),
+active AS (
+    SELECT project_id, count(*)::int AS count FROM tasks
+    WHERE status IN ('assigned', 'running', 'verifying') GROUP BY project_id
+),
+total AS (SELECT coalesce(sum(count), 0)::int AS count FROM active)
+SELECT
+    candidate.id AS id,
+    project.active AS active_in_project,
+    total.count AS active,
+    row_number() OVER (
+        ORDER BY
+            (project.active + candidate.place)::float / project.weight,
+            project.claimed_at NULLS FIRST,
+            candidate.priority_rank DESC,
+            candidate.id
+    ) AS turn
+FROM total
+CROSS JOIN LATERAL (
+    SELECT
+        projects.id,
+        coalesce(active.count, 0) AS active,
+        (projects.settings ->> 'max_concurrent_tasks')::int AS most,
+        greatest(1, coalesce((projects.settings ->> 'weight')::int, 1)) AS weight,
+        project_turns.claimed_at
+    FROM waiting
+    JOIN projects ON projects.id = waiting.project_id
+    LEFT JOIN active ON active.project_id = projects.id
+    LEFT JOIN project_turns ON project_turns.project_id = projects.id
+    WHERE projects.id <> ALL(:without)
+) project
+CROSS JOIN LATERAL (
+    SELECT first.id, first.priority_rank, row_number() OVER (ORDER BY first.priority_rank DESC, first.id) AS place
+    FROM (
+        SELECT tasks.id, tasks.priority_rank FROM tasks
+        WHERE tasks.status = 'pending' AND tasks.project_id = project.id
+            AND (tasks.not_before IS NULL OR tasks.not_before <= :now)
+        ORDER BY tasks.priority_rank DESC, tasks.id
+        LIMIT greatest(0, least(project.most - project.active, :limit - total.count)) + :spare
+    ) first
+) candidate
+WHERE total.count < :limit AND project.active < project.most
+ORDER BY turn
+LIMIT :limit + :spare
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A task that may run next. It and its ticket are held."""
+
+    task: Task
+    ticket: Ticket
+    project: Project
+    #: Whether the ticket has no other task.
+    alone: bool
+    #: How many tasks take up room: of its project, and in all.
+    active_in_project: int
+    active: int
+
+
+def _held_query() -> Select[Task, Ticket, Project, bool]:
+    other = aliased(Task)
+    # The order makes it use the index; it ends at the first other task, however many a ticket has.
+    second = select(other.id).where(other.ticket_id == Task.ticket_id, other.id != Task.id).order_by(other.id).limit(1)
+    return (
+        select(Task, Ticket, Project, second.correlate(Task).scalar_subquery().is_(None))
+        .join(Ticket, Ticket.id == Task.ticket_id)
+        .join(Project, Project.id == Task.project_id)
+        .where(Task.id == any_(bindparam("ids", type_=ARRAY(Uuid))))
+        .with_for_update(of=(Task, Ticket), key_share=True, skip_locked=True)
+        .execution_options(populate_existing=True)
+    )
+
+
+#: Put together once, because that takes longer than the database does over them.
+CANDIDATES = text(_CANDIDATES).bindparams(bindparam("without", type_=ARRAY(Uuid)))
+HELD = _held_query()
+
+
+async def ready_tasks(
+    session: AsyncSession, *, now: datetime, without: Collection[UUID], limit: int
+) -> Sequence[Ready]:
+    """Return the tasks to run next, in the order of their turns, a few more than there are free slots.
+
+    `without` are projects to leave out, `limit` is that of all active tasks. What another transaction holds is left
+    out too; its commit announces the task.
+    """
+    values = {"now": now, "without": list(without), "limit": limit, "spare": SPARE}
+    chosen = (await session.execute(CANDIDATES, values)).all()
+    if not chosen:
+        return []
+    rows = (await session.execute(HELD, {"ids": [each.id for each in chosen]})).all()
+    # One that was changed before it was held is not pending any more.
+    held = {row[0].id: row for row in rows if row[0].status == TaskState.PENDING}
+    return [Ready(*held[each.id], each.active_in_project, each.active) for each in chosen if each.id in held]
+
+
+async def record_turns(session: AsyncSession, project_ids: Collection[UUID], *, now: datetime) -> None:
+    """Record that tasks of these projects were claimed: others with as few active tasks are next."""
+    new = insert(ProjectTurn).values([{"project_id": each, "claimed_at": now} for each in project_ids])
+    await session.execute(
+        new.on_conflict_do_update(index_elements=[ProjectTurn.project_id], set_={"claimed_at": new.excluded.claimed_at})
+    )
