@@ -1,9 +1,11 @@
 """What a sandbox is told of the settings."""
 
+import pytest
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
-from omoi_os.orchestrator.assignments import Work, shown_environment, work_environment
+from omoi_os.config import Settings
+from omoi_os.orchestrator.assignments import Work, budget_of, shown_environment, work_environment
 from omoi_os.orchestrator.context import Context
 from omoi_os.projects.models import Project
 from omoi_os.protocol.assignment import DEFAULT_SPOOL_BYTES, Assignment
@@ -38,3 +40,23 @@ async def test_people_see_the_environment_without_its_secrets(session: AsyncSess
     assert (shown["SANDBOX_ID"], shown["EXECUTION_MODE"]) == (work.sandbox.id, "implementation")
     assert work.token in str(told)
     assert work.token not in str(shown)
+
+
+@pytest.mark.parametrize(
+    ("installation", "project", "ticket", "limit"),
+    [
+        (5.0, None, 1_000_000.0, 5.0),
+        (5.0, 2.0, 1_000_000.0, 2.0),
+        (5.0, 2.0, 1.0, 1.0),
+        (None, 2.0, 3.0, 2.0),
+        (5.0, None, None, 5.0),
+        (None, None, 3.0, 3.0),
+        (None, None, None, None),
+    ],
+)
+def test_the_smallest_budget_wins(
+    *, installation: float | None, project: float | None, ticket: float | None, limit: float | None
+) -> None:
+    settings = Settings(max_budget_usd=installation)
+
+    assert budget_of(settings, Project(settings={"budget_usd": project}), Ticket(budget_usd=ticket)) == limit

@@ -7,6 +7,7 @@ from omoi_os.monitoring.models import PlatformWarning
 from omoi_os.projects.models import Project
 from omoi_os.sandboxes.models import (
     Installation,
+    ModelReservation,
     Sandbox,
     SandboxBlob,
     SandboxEvent,
@@ -26,6 +27,7 @@ __all__ = [
     "BrowserSession",
     "IdempotentRequest",
     "Installation",
+    "ModelReservation",
     "Outbox",
     "PlatformWarning",
     "Project",

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
+from uuid import UUID
 
 from aiohttp import ClientError, ClientResponse
 from sqlalchemy.exc import DBAPIError
@@ -14,6 +15,7 @@ from omoi_os.gateway.metering import UsageReader
 from omoi_os.gateway.parts import Parts
 from omoi_os.gateway.prices import Usage, cost_usd
 from omoi_os.sandboxes.metering import add_usage
+from omoi_os.sandboxes.reservations import Estimate, Refused, Reserved, settle
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +35,8 @@ class Call:
         self._booking = asyncio.Lock()
         self._paid_tokens = 0
         self._paid_usd = 0.0
+        self._reservation_id: UUID | None = None
+        self._ended = False
 
     @property
     def model(self) -> str:
@@ -42,6 +46,13 @@ class Call:
     @model.setter
     def model(self, name: str) -> None:
         self._reader.model = name
+
+    async def reserve(self, estimate: Estimate) -> Reserved | Refused:
+        """Reserve what it may cost. The reservation ends when the call is paid for. Raises `TooMany`."""
+        outcome = await self._parts.reservations.take(self.caller, estimate)
+        if isinstance(outcome, Reserved):
+            self._reservation_id = outcome.reservation_id
+        return outcome
 
     async def open(self, path_and_query: str, body: bytes, *, headers: Mapping[str, str]) -> ClientResponse:
         """Send it. The model's host charges for it from now on, so a caller that hangs up does not stop this."""
@@ -67,10 +78,13 @@ class Call:
             if answer is not None:
                 await self._hear_usage(answer)
                 answer.close()
+            self._ended = True
             for seconds in _RETRY_SECONDS:
                 if await self._pay():
                     return
                 await asyncio.sleep(seconds)
+            if self._reservation_id is not None:
+                self._parts.reservations.release(self._reservation_id)
             log.error("the usage of a model call of sandbox %s is lost: %s", self.caller.sandbox_id, self._reader.usage)
         finally:
             self._parts.model_slots.give_back(self.caller.sandbox_id)
@@ -113,13 +127,19 @@ class Call:
 
     async def _book_difference(self, usage: Usage) -> bool:
         tokens, cost = usage.total - self._paid_tokens, cost_usd(self._reader.model, usage) - self._paid_usd
-        if tokens <= 0 and cost <= 0:
+        reservation_id = self._reservation_id if self._reader.finished or self._ended else None
+        if tokens <= 0 and cost <= 0 and reservation_id is None:
             return True
         try:
             async with self._parts.sessions.begin() as session:
                 await add_usage(session, self.caller.sandbox_id, tokens=tokens, cost_usd=cost)
+                if reservation_id is not None:
+                    await settle(session, reservation_id)
         except (DBAPIError, PoolTimeoutError) as error:
             log.warning("the usage of sandbox %s is not booked yet: %s", self.caller.sandbox_id, error)
             return False
         self._paid_tokens, self._paid_usd = usage.total, self._paid_usd + cost
+        if reservation_id is not None:
+            self._reservation_id = None
+            self._parts.reservations.release(reservation_id)
         return True

@@ -2,18 +2,22 @@
 
 import asyncio
 import json
+from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 
 from aiohttp import ClientError, ClientPayloadError, ClientResponse, web
 
 from omoi_os.errors import Forbidden, RequestError
 from omoi_os.gateway.callers import Caller
 from omoi_os.gateway.calls import Call
+from omoi_os.gateway.estimates import cap_output, estimate
 from omoi_os.gateway.model_requests import Reducer, filter_betas, read_request, write_request
 from omoi_os.gateway.parts import PARTS, Parts
 from omoi_os.gateway.problems import FINAL, model_error
 from omoi_os.sandboxes import metering
 from omoi_os.sandboxes.lifecycle import Purpose
+from omoi_os.sandboxes.reservations import Estimate, Refused
 from omoi_os.scripted_model.headers import REFUSAL
 
 #: The Messages API's own limit.
@@ -65,14 +69,18 @@ async def post_message(request: web.Request) -> web.StreamResponse:
     await parts.model_slots.take(caller.sandbox_id)
     call = Call(parts, caller)
     try:
-        if refused := await _refusal(parts, caller):
-            return refused
+        allowance = await _read_allowance(parts, caller)
+        if sentence := allowance.why_not():
+            return await _refuse(parts, caller, sentence)
         # Read only now: a body may be large, and so no more of them are held than there are slots.
-        body, call.model = await _prepare(await request.read(), caller, parts)
+        prepared = await _prepare(await request.read(), caller, parts)
+        call.model = prepared.model
         if request.path == _MESSAGES:
-            _note_messages(parts, caller, body)
+            if allowance.budget_usd is not None and (sentence := await _reserve(call, prepared)):
+                return await _refuse(parts, caller, sentence)
+            _note_messages(parts, caller, prepared.body)
         try:
-            answer = await call.open(_path_and_query(request), body, headers=_request_headers(request, caller))
+            answer = await call.open(_path_and_query(request), prepared.body, headers=_request_headers(request, caller))
         except (ClientError, TimeoutError) as error:
             return model_error(502, f"The model does not answer ({type(error).__name__}): trying again may help.")
         if answer.content_type == "text/event-stream" and answer.status == HTTPStatus.OK:
@@ -88,30 +96,53 @@ def _note_messages(parts: Parts, caller: Caller, body: bytes) -> None:
         parts.background.start(parts.sightings.record(caller.sandbox_id, fresh))
 
 
-async def _prepare(raw: bytes, caller: Caller, parts: Parts) -> tuple[bytes, str]:
-    """Reduce a request to what the sandbox may send; return its body and the model it asks for."""
+@dataclass
+class _Prepared:
+    """A request as it may be sent."""
+
+    content: dict[str, Any]
+    body: bytes
+    model: str
+    estimate: Estimate
+
+
+async def _prepare(raw: bytes, caller: Caller, parts: Parts) -> _Prepared:
+    """Reduce a request to what the sandbox may send, and estimate its cost."""
     if len(raw) < _LARGE_BODY_BYTES:
         return _reduce(raw, caller, parts)
     return await asyncio.to_thread(_reduce, raw, caller, parts)
 
 
-def _reduce(raw: bytes, caller: Caller, parts: Parts) -> tuple[bytes, str]:
+def _reduce(raw: bytes, caller: Caller, parts: Parts) -> _Prepared:
     content = Reducer(caller.model_features).reduce(read_request(raw))
     if not parts.upstream.scripted and parts.settings.model is not None:
         content["model"] = caller.model or parts.settings.model
-    if not isinstance(content.get("model"), str):
+    model = content.get("model")
+    if not isinstance(model, str):
         raise RequestError("model must be the name of a model")
-    return write_request(content), content["model"]
+    body = write_request(content)
+    return _Prepared(content, body, model, estimate(content, body, "scripted" if parts.upstream.scripted else model))
 
 
-async def _refusal(parts: Parts, caller: Caller) -> web.Response | None:
+async def _reserve(call: Call, prepared: _Prepared) -> str | None:
+    """Reserve what a call may cost, capping its output to what the budget has left; or say why it is refused."""
+    outcome = await call.reserve(prepared.estimate)
+    if isinstance(outcome, Refused):
+        return outcome.sentence
+    if outcome.max_tokens != prepared.content.get("max_tokens"):
+        cap_output(prepared.content, outcome.max_tokens)
+        prepared.body = await asyncio.to_thread(write_request, prepared.content)
+    return None
+
+
+async def _read_allowance(parts: Parts, caller: Caller) -> metering.Allowance:
     async with parts.sessions() as session:
-        allowance = await metering.read_allowance(session, caller.sandbox_id)
-        sentence = allowance.why_not()
-        if sentence is None:
-            return None
+        return await metering.read_allowance(session, caller.sandbox_id)
+
+
+async def _refuse(parts: Parts, caller: Caller, sentence: str) -> web.Response:
+    async with parts.sessions.begin() as session:
         await metering.store_refusal(session, caller.sandbox_id, sentence)
-        await session.commit()
     # The agent's CLI repeats other kinds of 400 with fewer features, but not one about billing.
     return model_error(400, sentence, error_type="billing_error")
 

@@ -12,6 +12,7 @@ from omoi_os.audit.trail import Trail
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
 from omoi_os.gateway.callers import Callers
+from omoi_os.gateway.reservations import Reservations
 from omoi_os.gateway.seen import Sightings
 from omoi_os.gateway.upstream import Upstream
 
@@ -88,7 +89,8 @@ class Parts:
     upstream: Upstream
     sightings: Sightings
     trail: Trail
-    #: Bounds by how much parallel calls can overshoot a budget.
+    reservations: Reservations
+    #: Bounds how many bodies and streams of one sandbox are held at a time.
     model_slots: Slots = field(default_factory=lambda: Slots(8))
     git_slots: Slots = field(default_factory=lambda: Slots(4))
     background: Background = field(default_factory=Background)

@@ -45,9 +45,14 @@ PRICES = {
 }
 
 
+def price_of(model: str) -> Price:
+    """The price of a model by its name."""
+    return next((price for part, price in PRICES.items() if part in model.lower()), SONNET)
+
+
 def cost_usd(model: str, usage: Usage) -> float:
     """The price of one call."""
-    price = next((price for part, price in PRICES.items() if part in model.lower()), SONNET)
+    price = price_of(model)
     weighted_input = (
         usage.input_tokens + usage.cache_write_tokens * _CACHE_WRITE + usage.cache_read_tokens * _CACHE_READ
     )

@@ -24,6 +24,7 @@ from omoi_os.gateway.callers import Callers
 from omoi_os.gateway.doors import Doors
 from omoi_os.gateway.parts import PARTS, Parts
 from omoi_os.gateway.problems import answer_errors
+from omoi_os.gateway.reservations import Reservations
 from omoi_os.gateway.seen import Sightings
 from omoi_os.gateway.upstream import open_upstream
 from omoi_os.sandboxes.masking import Masker
@@ -61,7 +62,10 @@ async def serving(settings: Settings, *, database_url: str, bus: Bus) -> AsyncIt
             upstream=await stack.enter_async_context(open_upstream(settings, folder)),
             sightings=Sightings(sessions, bus),
             trail=trail,
+            reservations=Reservations(sessions),
         )
+        renewing = asyncio.create_task(parts.reservations.keep())
+        stack.callback(renewing.cancel)
         stack.push_async_callback(parts.background.finish, timeout=_SHUTDOWN_SECONDS)
         runner = web.AppRunner(
             make_app(parts),

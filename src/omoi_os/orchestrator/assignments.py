@@ -46,9 +46,9 @@ class Work:
 
 
 def budget_of(settings: Settings, project: Project, ticket: Ticket) -> float | None:
-    """What the task may spend: the ticket's word, else the project's, else the installation's."""
-    candidates = (ticket.budget_usd, project.settings.get("budget_usd"), settings.max_budget_usd)
-    return next((budget for budget in candidates if budget is not None), None)
+    """Return what the task may spend: the smallest of the ticket's, the project's and the installation's limit."""
+    limits = (ticket.budget_usd, project.settings.get("budget_usd"), settings.max_budget_usd)
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def work_spec(settings: Settings, work: Work, *, owner: str) -> SandboxSpec:

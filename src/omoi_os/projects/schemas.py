@@ -48,7 +48,10 @@ class ProjectSettings(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     max_concurrent_tasks: Concurrency = Field(5, description="Tasks that run at the same time.")
-    budget_usd: Usd | None = Field(None, description="What one task may spend, unless its ticket says so.")
+    budget_usd: Usd | None = Field(
+        None,
+        description="What each task may spend on model calls; the smallest of installation, project and ticket wins.",
+    )
     egress_allow: list[Host] = Field(
         [], max_length=100, description="Hosts for sandboxes to reach; they have no network, and this opens none."
     )

@@ -23,10 +23,18 @@ class Allowance:
             return self.refusal
         if self.budget_usd is None or self.spent_usd < self.budget_usd:
             return None
-        return (
-            f"The budget of {_dollars(self.budget_usd)} for this task is used up ({_dollars(self.spent_usd)} spent): "
-            "raise budget_usd on the ticket or project and retry the task."
-        )
+        return budget_used_up(self.budget_usd, self.spent_usd)
+
+
+def budget_used_up(budget_usd: float, spent_usd: float, *, next_usd: float | None = None) -> str:
+    """Say that a budget is used up, or, with `next_usd`, that it does not cover the next call."""
+    spent = f"{_dollars(spent_usd)} spent"
+    if next_usd is not None:
+        spent += f", and the next model call would cost {_dollars(next_usd)} or more"
+    return (
+        f"The budget of {_dollars(budget_usd)} for this task is used up ({spent}): "
+        "raise budget_usd on the ticket or project and retry the task."
+    )
 
 
 async def read_allowance(session: AsyncSession, sandbox_id: str) -> Allowance:

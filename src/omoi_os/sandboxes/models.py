@@ -90,6 +90,19 @@ class Sandbox(Base):
         return self.gap_seen_at if self.gap_after == self.acked_seq else None
 
 
+class ModelReservation(Base):
+    """The estimated cost of a model call that is under way; settled with its real cost in one transaction."""
+
+    __tablename__ = "model_reservations"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    task_id: Mapped[UUID] = mapped_column(ForeignKey("tasks.id"), index=True)
+    #: The gateway process that renews it. After its crash the reservation expires.
+    gateway_id: Mapped[UUID] = mapped_column(index=True)
+    amount_usd: Mapped[float]
+    expires_at: Mapped[datetime]
+
+
 class SandboxSalvage(Base):
     """A sandbox whose work could not be saved at its end: what becomes of its disk. Without a row there is none."""
 

@@ -234,7 +234,9 @@ class SandboxIn(BaseModel):
     project_id: UUID
     prompt: Prose
     model: Annotated[Line, StringConstraints(max_length=100)] | None = Field(None, description="The platform's own.")
-    budget_usd: Usd | None = Field(None, description="What it may spend on model calls.")
+    budget_usd: Usd | None = Field(
+        None, description="What it may spend on model calls, within the limits of the project and the installation."
+    )
 
     def ticket(self) -> TicketIn:
         """The ticket that stands for it; its title is the prompt's first line."""

@@ -62,7 +62,10 @@ class TicketIn(BaseModel):
     workflow_mode: Literal["quick", "spec_driven"] = "quick"
     depends_on: list[UUID] = Field([], max_length=100, description="Tickets of the same project that come first.")
     acceptance: list[Command] = Field([], max_length=50, description="Shell commands that must pass.")
-    budget_usd: Usd | None = Field(None, description="What each of its tasks may spend on model calls.")
+    budget_usd: Usd | None = Field(
+        None,
+        description="What each of its tasks may spend on model calls, within the limits of project and installation.",
+    )
 
     @model_validator(mode="after")
     def _belongs_together(self) -> "TicketIn":

@@ -1639,7 +1639,7 @@ export interface components {
             max_concurrent_tasks?: number;
             /**
              * Budget Usd
-             * @description What one task may spend, unless its ticket says so.
+             * @description What each task may spend on model calls; the smallest of installation, project and ticket wins.
              */
             budget_usd?: number | null;
             /**
@@ -1856,7 +1856,7 @@ export interface components {
             model?: string | null;
             /**
              * Budget Usd
-             * @description What it may spend on model calls.
+             * @description What it may spend on model calls, within the limits of the project and the installation.
              */
             budget_usd?: number | null;
         };
@@ -2212,7 +2212,7 @@ export interface components {
             acceptance?: string[];
             /**
              * Budget Usd
-             * @description What each of its tasks may spend on model calls.
+             * @description What each of its tasks may spend on model calls, within the limits of project and installation.
              */
             budget_usd?: number | null;
         };

@@ -1,0 +1,118 @@
+"""Reserves the estimated cost of model calls, so that parallel calls cannot spend a budget twice."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.ids import uuid7
+from omoi_os.sandboxes.metering import Allowance, budget_used_up
+from omoi_os.sandboxes.models import ModelReservation, Sandbox
+from omoi_os.tasks.models import Task
+
+#: How long a reservation holds after its gateway renewed it for the last time.
+LIFETIME = timedelta(seconds=90)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a call may cost."""
+
+    #: Of the input at most, and of ordinary text.
+    input_usd: float
+    usual_input_usd: float
+    output_token_usd: float
+    max_tokens: int
+    #: With fewer tokens an answer is of no use.
+    min_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """The call may be sent, with at most this many tokens of output."""
+
+    reservation_id: UUID
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The call does not fit the budget; the sentence says so."""
+
+    sentence: str
+
+
+class Busy:
+    """The call may fit once other calls of the task are settled."""
+
+
+async def reserve(
+    session: AsyncSession, sandbox_id: str, estimate: Estimate, *, gateway_id: UUID
+) -> Reserved | Refused | Busy:
+    """Reserve the cost of one call of a sandbox that has a budget.
+
+    While other calls of the task are under way, only a call that fits whole is allowed. A call that is alone is
+    allowed while the budget has room for its input as usually counted and a short answer; its output is capped.
+    """
+    query = (
+        select(Sandbox.budget_usd, Task.cost_usd, Sandbox.refusal, Task.id)
+        .join(Task, Task.id == Sandbox.task_id)
+        .where(Sandbox.id == sandbox_id)
+        # Held until the end of the transaction: gateways decide about one task one after the other.
+        .with_for_update(of=Task, key_share=True)
+    )
+    budget, spent, refusal, task_id = (await session.execute(query)).one()
+    sentence = Allowance(budget_usd=budget, spent_usd=spent, refusal=refusal).why_not()
+    if sentence is not None:
+        return Refused(sentence)
+    reserved = await _reserved(session, task_id)
+    limit = float("inf") if budget is None else budget
+    remaining = limit - spent - reserved
+    amount, max_tokens = estimate.input_usd + estimate.max_tokens * estimate.output_token_usd, estimate.max_tokens
+    if amount > remaining:
+        if reserved:
+            return Busy()
+        room = int((remaining - estimate.usual_input_usd) / estimate.output_token_usd)
+        if room < estimate.min_tokens:
+            return Refused(budget_used_up(limit, spent, next_usd=_least(estimate)))
+        amount, max_tokens = remaining, min(max_tokens, room)
+    reservation = ModelReservation(
+        id=uuid7(),
+        task_id=task_id,
+        gateway_id=gateway_id,
+        amount_usd=amount,
+        expires_at=func.clock_timestamp() + LIFETIME,
+    )
+    session.add(reservation)
+    return Reserved(reservation.id, max_tokens)
+
+
+async def settle(session: AsyncSession, reservation_id: UUID) -> None:
+    """End a reservation, in the transaction that adds the call's real cost."""
+    await session.execute(delete(ModelReservation).where(ModelReservation.id == reservation_id))
+
+
+async def renew(session: AsyncSession, reservation_ids: Collection[UUID]) -> None:
+    """Keep the reservations of calls that are still under way, and remove expired ones of any gateway."""
+    now = func.clock_timestamp()
+    await session.execute(
+        update(ModelReservation)
+        .where(ModelReservation.id.in_(reservation_ids))
+        .values(expires_at=now + LIFETIME)
+        .execution_options(synchronize_session=False)
+    )
+    await session.execute(delete(ModelReservation).where(ModelReservation.expires_at < now))
+
+
+async def _reserved(session: AsyncSession, task_id: UUID) -> float:
+    query = select(func.coalesce(func.sum(ModelReservation.amount_usd), 0.0)).where(
+        ModelReservation.task_id == task_id, ModelReservation.expires_at > func.clock_timestamp()
+    )
+    return float((await session.execute(query)).scalar_one())
+
+
+def _least(estimate: Estimate) -> float:
+    return estimate.usual_input_usd + estimate.min_tokens * estimate.output_token_usd
