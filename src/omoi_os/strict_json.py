@@ -1,4 +1,4 @@
-"""Reads JSON strictly: what cannot be stored or sent back as it came is refused."""
+"""Reads JSON strictly: what cannot be stored or sent back as it came is refused. Takes time linear in the input."""
 
 import math
 import re
@@ -8,19 +8,47 @@ from typing import Any
 
 from pydantic_core import from_json
 
-#: Only text like this can be a number beyond what a float holds.
-_MAYBE_INFINITE = re.compile(rb"[eE]\+?\d{3}|\d{300}")
+#: Only text like this can be a number beyond what a float holds. A run of digits is looked at once, from its start.
+_MAYBE_INFINITE = re.compile(rb"[eE]\+?\d{3}|(?<!\d)\d{300}")
+
+#: A body with more parts than this is refused: building a million small values would keep others waiting.
+MAX_PARTS = 200_000
+#: A string up to its end or, where it has none, up to the end of the input: no character is looked at twice.
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
+_STRINGS = re.compile(_STRING, re.DOTALL)
+_TOKENS = re.compile(_STRING + rb"|[\[{]++|[\]}]++|[,:]", re.DOTALL)
 
 
 def parse(raw: bytes, *, finite: bool = True) -> Any:
-    """The value, or `ValueError`: not UTF-8, deeper than 200, not a number, a lone surrogate, too many digits.
+    """Return the value. Raise `ValueError` for invalid JSON.
 
-    Numbers too large for a float are found only if asked for: whoever writes the value out again meets them there.
+    Invalid are: not UTF-8, deeper than 200, more than `MAX_PARTS` values, not a number, a lone surrogate, too many
+    digits. Numbers too large for a float are found only if asked for: whoever writes the value meets them there.
     """
+    if has_too_many_parts(raw):
+        raise ValueError(f"more than {MAX_PARTS} values")
     value = from_json(raw, allow_inf_nan=False)
     if finite and _MAYBE_INFINITE.search(raw) and not _finite(value):
         raise ValueError("number out of range")
     return value
+
+
+def has_too_many_parts(raw: bytes, *, limit: int = MAX_PARTS) -> bool:
+    """Tell whether the text has more strings, commas and opening brackets than `limit`, without building values."""
+    if len(raw) <= limit or _separators(raw, 0, len(raw)) + raw.count(b'"') // 2 <= limit:
+        return False
+    found = last = 0
+    for string in _STRINGS.finditer(raw):
+        # Each string is one part more, which bounds the number of turns.
+        found += 1 + _separators(raw, last, string.start())
+        last = string.end()
+        if found > limit:
+            return True
+    return found + _separators(raw, last, len(raw)) > limit
+
+
+def _separators(raw: bytes, start: int, end: int) -> int:
+    return raw.count(b",", start, end) + raw.count(b"[", start, end) + raw.count(b"{", start, end)
 
 
 def _finite(value: Any) -> bool:
@@ -29,11 +57,6 @@ def _finite(value: Any) -> bool:
     if isinstance(value, dict):
         return all(_finite(item) for item in value.values())
     return all(_finite(item) for item in value) if isinstance(value, list) else True
-
-
-#: A body with more parts than this is not taken apart: that would keep others waiting.
-_MAX_TOKENS = 200_000
-_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]++|[\]}]++|[,:]', re.DOTALL)
 
 
 def elements(raw: bytes, name: str) -> list[bytes] | None:
@@ -67,9 +90,9 @@ def scalar(raw: bytes, name: str) -> bytes | None:
 
 
 def _outline(raw: bytes, *, levels: int) -> Iterator[tuple[int, bytes, int, bytes]]:
-    """The marks of an object down to so many levels: their depth, the text before them, their place, themselves."""
+    """The marks of an object down to so many levels, up to its end: depth, text before, place, the mark itself."""
     depth, key = 0, b""
-    for match in islice(_TOKENS.finditer(raw), _MAX_TOKENS):
+    for match in islice(_TOKENS.finditer(raw), MAX_PARTS):
         token = match.group()
         if token[:1] == b'"':
             key = token
@@ -85,9 +108,11 @@ def _outline(raw: bytes, *, levels: int) -> Iterator[tuple[int, bytes, int, byte
                 yield from _opened(depth, key, match.start(), token[: levels - depth])
             depth, key = depth + len(token), b""
         else:
-            for number in range(max(0, depth - levels), len(token)):
+            for number in range(max(0, depth - levels), min(depth, len(token))):
                 yield depth - number, key, match.start() + number, token[number : number + 1]
             depth, key = depth - len(token), b""
+            if depth <= 0:
+                return
 
 
 def _opened(depth: int, key: bytes, start: int, marks: bytes) -> Iterator[tuple[int, bytes, int, bytes]]:

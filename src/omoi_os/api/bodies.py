@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
+from omoi_os.off_loop import LARGE, off_loop
 from omoi_os.strict_json import parse
 
 
@@ -23,8 +24,9 @@ class StrictRequest(Request):
     async def json(self) -> Any:
         """The body, or `BadJson`, which no schema takes."""
         if not hasattr(self, "_strict"):
+            body = await self.body()
             try:
-                self._strict = parse(await self.body())
+                self._strict = await off_loop(parse, body) if len(body) > LARGE else parse(body)
             except ValueError as error:
                 self._strict = BadJson(str(error))
         return self._strict

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from fastapi.exceptions import RequestValidationError
@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from omoi_os.api.bodies import BadJson
 from omoi_os.errors import Forbidden
+from omoi_os.off_loop import LARGE, off_loop
 from omoi_os.protocol.events import Event, EventSource
 from omoi_os.sandboxes.events import Rejection, refusal
 from omoi_os.sandboxes.masking import Masker
@@ -25,7 +26,7 @@ _OUT_OF_RANGE = "number out of range"
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One posted event: its data as masked text, or why it is not taken."""
+    """One posted event without secrets, its data as text as well, or why it is not taken."""
 
     event: Event
     text: str = "{}"
@@ -46,8 +47,17 @@ class Batch:
         return len(self.drafts) + len(self.unnumbered)
 
 
-def read_one(body: bytes, masker: Masker) -> Draft:
-    """The event of a body. `RequestValidationError` if it makes no sense, `Forbidden` if it is not a sandbox's."""
+async def read_one(body: bytes, masker: Masker) -> Draft:
+    """Read the event of a body. A large one is read beside the event loop.
+
+    Raises `RequestValidationError` if it makes no sense, and `Forbidden` if it is not a sandbox's.
+    """
+    if len(body) > LARGE:
+        return await off_loop(_read_one, body, masker)
+    return _read_one(body, masker)
+
+
+def _read_one(body: bytes, masker: Masker) -> Draft:
     try:
         posted = EventIn.model_validate(_read(body))
     except ValidationError as error:
@@ -56,13 +66,34 @@ def read_one(body: bytes, masker: Masker) -> Draft:
     if reason := refusal(event):
         raise Forbidden(reason)
     try:
-        return Draft(event, masker.dump(event.event_data), posted.occurred_at)
+        data, text = masker.masked(event.event_data)
     except ValueError:
         raise _bad_json(_OUT_OF_RANGE) from None
+    return Draft(replace(event, event_data=data), text, posted.occurred_at)
 
 
 async def read_batch(body: bytes, masker: Masker) -> Batch:
-    """The events of a body. One that cannot be read is not taken; the others are. A long one lets others in between."""
+    """Read the events of a body. One that cannot be read is not taken; the others are.
+
+    A large body is read beside the event loop, and of a smaller one only so many events at once.
+    """
+    if len(body) > LARGE:
+        return await off_loop(_read_batch, body, masker)
+    items = _items(body)
+    judged = judge(items[:_AT_ONCE], masker)
+    for first in range(_AT_ONCE, len(items), _AT_ONCE):
+        await asyncio.sleep(0)
+        more = judge(items[first : first + _AT_ONCE], masker)
+        judged = Batch([*judged.drafts, *more.drafts], [*judged.unnumbered, *more.unnumbered])
+    return judged
+
+
+def _read_batch(body: bytes, masker: Masker) -> Batch:
+    return judge(_items(body), masker)
+
+
+def _items(body: bytes) -> list[object]:
+    """The events of a batch as they were sent. Raises `RequestValidationError` if it is no list, or too long."""
     try:
         value = parse(body, finite=False)
         items = value.get("events") if isinstance(value, dict) else None
@@ -70,16 +101,12 @@ async def read_batch(body: bytes, masker: Masker) -> Batch:
         found = elements(body, "events")
         if found is None:
             raise _bad_json(str(error)) from None
-        items = [_element(text) for text in found]
+        # Counted before any of them is read: each costs time.
+        items = [_element(text) for text in found] if len(found) <= MAX_BATCH_EVENTS else None
     if not isinstance(items, list) or len(items) > MAX_BATCH_EVENTS:
         problem = f"must be a list of at most {MAX_BATCH_EVENTS} events"
         raise RequestValidationError([{"loc": ("body", "events"), "type": "list", "msg": problem}])
-    judged = judge(items[:_AT_ONCE], masker)
-    for first in range(_AT_ONCE, len(items), _AT_ONCE):
-        await asyncio.sleep(0)
-        more = judge(items[first : first + _AT_ONCE], masker)
-        judged = Batch([*judged.drafts, *more.drafts], [*judged.unnumbered, *more.unnumbered])
-    return judged
+    return items
 
 
 def judge(items: Iterable[object], masker: Masker) -> Batch:
@@ -124,12 +151,12 @@ def _draft(item: object, masker: Masker) -> Draft:
         return _refused(_seq(item), f"{'.'.join(str(part) for part in first['loc']) or 'event'}: {first['msg']}")
     event = posted.event()
     try:
-        text = masker.dump(event.event_data)
+        data, text = masker.masked(event.event_data)
     except ValueError:
         return _refused(event.seq, f"event_data: {_OUT_OF_RANGE}")
     if len(text) > MAX_EVENT_BYTES:
         return _refused(_seq(item), f"event_data is larger than {MAX_EVENT_BYTES} bytes; put large values as blobs")
-    return Draft(event, text, posted.occurred_at, refusal(event))
+    return Draft(replace(event, event_data=data), text, posted.occurred_at, refusal(event))
 
 
 def _refused(seq: int | None, reason: str) -> Draft:

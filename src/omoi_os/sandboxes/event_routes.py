@@ -215,7 +215,7 @@ async def _without_changed(intake: Intake, sandbox_id: str, batch: Batch, answer
 async def _drafts(body: bytes, content_type: bytes, masker: Masker, *, alone: bool) -> Batch:
     if content_type != b"application/json" and content_type.partition(b";")[0].strip().lower() != b"application/json":
         raise RequestValidationError([{"loc": ("body",), "type": "model_attributes_type", "msg": ""}])
-    return Batch([drafts.read_one(body, masker)]) if alone else await drafts.read_batch(body, masker)
+    return Batch([await drafts.read_one(body, masker)]) if alone else await drafts.read_batch(body, masker)
 
 
 def _encode(answer: Answer, sandbox_id: str) -> bytes:

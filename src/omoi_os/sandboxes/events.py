@@ -53,11 +53,13 @@ async def record_events(
     now: datetime,
     masker: Masker,
     refused: Mapping[int, str] = MappingProxyType({}),
+    masked: bool = False,
 ) -> Recorded:
     """Store what a worker reports, with every change of state that it causes, in this one transaction.
 
     The worker resends until it hears back, so what is stored already is skipped; beyond a gap nothing is stored.
-    `refused` says by their number which events were found bad before, and why.
+    `refused` says by their number which events were found bad before, and why. `masked` events hold no secrets any
+    more: masking takes time, and this runs in the event loop.
     """
     sandbox = await repository.lock(session, sandbox.id)
     if sandbox.status in ENDED:
@@ -85,7 +87,9 @@ async def record_events(
             event = stub(event, reason)
         else:
             recorded.accepted += 1
-        row = append(session, sandbox, replace(event, event_data=masker.mask(event.event_data)), now=now)
+        if reason or not masked:
+            event = replace(event, event_data=masker.mask(event.event_data))
+        row = append(session, sandbox, event, now=now)
         recorded.stored.append(row)
         known[row.event_id] = row
         sandbox.acked_seq = event.seq or sandbox.acked_seq

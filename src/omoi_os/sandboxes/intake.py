@@ -24,7 +24,7 @@ async def take_one(
 
     `BeyondGap` when a number before it is missing, `SeqTaken` for a number that was used for another event.
     """
-    recorded = await events.record_events(session, bus, sandbox, [draft.event], now=now, masker=masker)
+    recorded = await events.record_events(session, bus, sandbox, [draft.event], now=now, masker=masker, masked=True)
     if recorded.stored:
         return recorded.stored[0]
     seq = draft.event.seq
@@ -42,7 +42,9 @@ async def take_batch(
     """Store what can be taken of a batch. What cannot leaves a stub with the reason, and the others go on."""
     refused = {draft.event.seq or 0: draft.reason for draft in batch.drafts if draft.reason is not None}
     taken = [draft.event for draft in batch.drafts]
-    recorded = await events.record_events(session, bus, sandbox, taken, now=now, masker=masker, refused=refused)
+    recorded = await events.record_events(
+        session, bus, sandbox, taken, now=now, masker=masker, refused=refused, masked=True
+    )
     recorded.rejected += batch.unnumbered
     return recorded
 

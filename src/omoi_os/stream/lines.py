@@ -28,7 +28,12 @@ class StoredEvent(Protocol):
 def one_line(stored: str) -> str:
     """Stored JSON as one line that no reader can take for more. Between its tokens an end of line is only space."""
     line = stored.replace("\n", " ").replace("\r", " ")
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
+    if _UNSAFE.search(line) is None:
+        return line
+    # One pass for each of a few characters, not one call for each place where one of them is.
+    for character in set(_UNSAFE.findall(line)):
+        line = line.replace(character, f"\\u{ord(character):04x}")
+    return line
 
 
 def moment(value: datetime) -> str:

@@ -86,7 +86,9 @@ class _Fields:
             added, _, rest = self._next().partition(b"\t")
             removed, _, path = rest.partition(b"\t")
             if not path:
-                self._at = self._text.find(b"\0", self._text.find(b"\0", self._at) + 1) + 1 or len(self._text)
+                # A renamed file: its two names follow. Where the output was cut off they may be missing.
+                self._next()
+                self._next()
             yield (int(added), int(removed)) if added.isdigit() and removed.isdigit() else None
 
     def sections(self) -> Iterator[bytes]:
