@@ -1,6 +1,5 @@
 """Endings: what follows when a sandbox is over. Nothing it still had to say is lost, and its task goes on."""
 
-import contextlib
 import json
 import logging
 import signal
@@ -9,19 +8,16 @@ from datetime import timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.errors import Invalid, ProviderError, StaleFence, TooLarge
+from omoi_os.errors import ProviderError
 from omoi_os.orchestrator import causes
 from omoi_os.orchestrator.assignments import Work, work_environment
 from omoi_os.orchestrator.context import Context
+from omoi_os.orchestrator.spools import read_spool
 from omoi_os.projects.models import Project
-from omoi_os.protocol.events import EventType, blob_digests
-from omoi_os.protocol.paths import BLOBS, SPOOL
-from omoi_os.protocol.spool import read_frames
-from omoi_os.providers.base import EndReason, SandboxProvider, SandboxRef, SandboxReport
-from omoi_os.sandboxes import blobs
+from omoi_os.protocol.events import EventType
+from omoi_os.providers.base import EndReason, SandboxRef, SandboxReport
 from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
-from omoi_os.sandboxes.intake import take_spool
 from omoi_os.sandboxes.lifecycle import ENDED, Purpose, SandboxState, StopCause
 from omoi_os.sandboxes.metering import Allowance
 from omoi_os.sandboxes.models import Sandbox
@@ -73,7 +69,7 @@ async def ended(context: Context, row: Sandbox, ref: SandboxRef, report: Sandbox
 async def settle(context: Context, row: Sandbox, ref: SandboxRef | None, report: SandboxReport) -> None:
     """Take what is left in its spool, close its row, move its task on, and remove it. Can be repeated at any point."""
     if ref is not None:
-        await _read_spool(context, row, ref)
+        await read_spool(context, row, ref)
     async with context.sessions() as session, session.begin():
         sandbox = await sandboxes_repository.lock(session, row.id)
         if sandbox.status not in ENDED:
@@ -111,43 +107,6 @@ async def _environment_anew(context: Context, row: Sandbox) -> Mapping[str, str]
         token = await sandboxes.renew_token(session, sandbox)
     provider = context.providers.get(row.provider)
     return work_environment(context.settings, Work(task, ticket, project, sandbox, token, provider))
-
-
-async def _read_spool(context: Context, row: Sandbox, ref: SandboxRef) -> None:
-    """Store what a worker wrote down but could not send any more, with the large values that its events name."""
-    provider = context.providers.get(row.provider)
-    try:
-        frames = read_frames(await provider.read_file(ref, SPOOL))
-    except (FileNotFoundError, ProviderError):
-        return
-    async with context.sessions() as session:
-        sandbox = await sandboxes_repository.get(session, row.id)
-    acked = sandbox.acked_seq if sandbox else 0
-    left = [event for event in frames if isinstance(event.seq, int) and event.seq > acked]
-    if not left:
-        return
-    named = [digest for event in left for digest in blob_digests(event.event_data)]
-    contents = {digest: await _read_blob(provider, ref, digest) for digest in named}
-    try:
-        async with context.sessions() as session, session.begin():
-            sandbox = await sandboxes_repository.lock(session, row.id)
-            for digest, content in contents.items():
-                if content is not None:
-                    with contextlib.suppress(TooLarge):
-                        await blobs.store(session, sandbox, digest, blobs.masked(content, context.masker))
-            await take_spool(session, context.bus, sandbox, left, now=context.now(), masker=context.masker)
-    except StaleFence:
-        log.info("sandbox %s has ended or was superseded; the rest of its spool has no effect", row.id)
-
-
-async def _read_blob(provider: SandboxProvider, ref: SandboxRef, digest: str) -> bytes | None:
-    """A large value that waits in the sandbox; None when it was put already or is not what its name says."""
-    try:
-        content = await provider.read_file(ref, f"{BLOBS}/{digest}")
-        blobs.check(digest, content)
-    except (FileNotFoundError, ProviderError, Invalid):
-        return None
-    return content
 
 
 async def _close(session: AsyncSession, context: Context, sandbox: Sandbox, task: Task, report: SandboxReport) -> None:

@@ -67,6 +67,7 @@ async def record_events(
     known = await repository.events_with_ids(session, sandbox.id, [e.event_id for e in events if e.event_id])
     recorded = Recorded()
     before = sandbox.last_seq
+    reported = False
     for event in events:
         duplicate = event.event_id in known if event.event_id else False
         if event.seq is not None:
@@ -94,7 +95,11 @@ async def record_events(
         known[row.event_id] = row
         sandbox.acked_seq = event.seq or sandbox.acked_seq
         if row.event_type != REJECTED:
-            await _take_effect(session, bus, sandbox, event, now=now)
+            _note_activity(sandbox, event, now=now)
+            # One event says that the worker lives as well as many; asking each time is what a large batch would cost.
+            if not reported or event.event_type in EFFECTS:
+                await _take_effect(session, bus, sandbox, event, now=now)
+                reported = True
     recorded.last_seq = sandbox.acked_seq
     if sandbox.last_seq > before:
         publish_events(
@@ -134,12 +139,15 @@ def is_work(event: Event) -> bool:
     return event.event_type != EventType.AGENT_HEARTBEAT or event.event_data.get("busy") is True
 
 
-async def _take_effect(session: AsyncSession, bus: Bus, sandbox: Sandbox, event: Event, *, now: datetime) -> None:
-    """What an event changes beside the list of events. An agent's word never completes anything."""
+def _note_activity(sandbox: Sandbox, event: Event, *, now: datetime) -> None:
     if event.event_type == EventType.AGENT_HEARTBEAT:
         sandbox.last_heartbeat_at = now
     if is_work(event):
         sandbox.last_work_at = now
+
+
+async def _take_effect(session: AsyncSession, bus: Bus, sandbox: Sandbox, event: Event, *, now: datetime) -> None:
+    """What an event changes beside the list of events. An agent's word never completes anything."""
     if sandbox.purpose != Purpose.WORK:
         return
     await service.mark_running(session, bus, sandbox, now=now)

@@ -1,0 +1,92 @@
+"""Leftover spools are read in batches: nothing is lost or stored twice, and a large one holds no lock for long."""
+
+import hashlib
+
+import pytest
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.bus.memory import MemoryBus
+from omoi_os.orchestrator import spools
+from omoi_os.protocol.events import Event
+from omoi_os.protocol.spool import encode_frame, forgotten
+from omoi_os.sandboxes.models import Sandbox, SandboxBlob, SandboxEvent
+from tests.builders import a_work_sandbox
+from tests.conftest import NOON
+from tests.orchestrator.conftest import MakeContext
+
+
+def a_spool(first: int, last: int, **data: object) -> bytes:
+    """A worker's spool of these numbers; those before them were acknowledged and forgotten."""
+    events = [Event("agent.message", {"text": f"{seq}", **data}, "agent", seq=seq) for seq in range(first, last + 1)]
+    return b"".join(encode_frame(event) for event in [forgotten(first - 1), *events] if event.seq)
+
+
+async def no_blob(_digest: str) -> bytes | None:
+    return None
+
+
+async def a_sandbox(session: AsyncSession) -> Sandbox:
+    sandbox, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
+    await session.commit()
+    return sandbox
+
+
+async def texts(session: AsyncSession, sandbox: Sandbox) -> list[str]:
+    query = select(SandboxEvent.event_data).where(
+        SandboxEvent.sandbox_id == sandbox.id, SandboxEvent.event_type == "agent.message"
+    )
+    return [data["text"] for data in (await session.execute(query.order_by(SandboxEvent.seq))).scalars()]
+
+
+async def transactions(session: AsyncSession, sandbox: Sandbox) -> int:
+    """In how many transactions its events were stored."""
+    query = text("SELECT count(DISTINCT xmin::text) FROM sandbox_events WHERE sandbox_id = :id AND posted_seq > 0")
+    return int((await session.execute(query, {"id": sandbox.id})).scalar_one())
+
+
+async def test_a_large_spool_is_stored_in_many_short_transactions(
+    session: AsyncSession, make_context: MakeContext
+) -> None:
+    sandbox = await a_sandbox(session)
+
+    await spools.store(make_context(), sandbox.id, a_spool(1, 1000), find_blob=no_blob)
+
+    assert await texts(session, sandbox) == [str(number) for number in range(1, 1001)]
+    assert await transactions(session, sandbox) == 1000 / spools.BATCH_EVENTS
+
+
+def test_large_events_make_small_batches() -> None:
+    data = a_spool(1, 30, padding="x" * 200_000)
+
+    sizes = [sum(stored.end - stored.start for stored in batch) for batch in spools.batches(data, after=10)]
+
+    assert sum(len(batch) for batch in spools.batches(data, after=10)) == 20
+    assert all(size <= spools.BATCH_BYTES for size in sizes)
+
+
+async def test_a_reader_that_died_half_way_is_followed_by_one_that_goes_on(
+    session: AsyncSession, make_context: MakeContext
+) -> None:
+    sandbox = await a_sandbox(session)
+    content = b"large"
+    digest = hashlib.sha256(content).hexdigest()
+    data = a_spool(1, 450) + a_spool(451, 451, output_blob=digest)
+
+    async def dies(_digest: str) -> bytes | None:
+        raise ConnectionError
+
+    async def finds(asked: str) -> bytes | None:
+        return content if asked == digest else None
+
+    with pytest.raises(ConnectionError):
+        await spools.store(make_context(), sandbox.id, data, find_blob=dies)
+    # What was stored before stays, and is acknowledged.
+    assert await texts(session, sandbox) == [str(number) for number in range(1, 401)]
+    await session.commit()
+
+    await spools.store(make_context(), sandbox.id, data, find_blob=finds)
+
+    assert await texts(session, sandbox) == [str(number) for number in range(1, 452)]
+    blob = await session.get_one(SandboxBlob, (sandbox.id, digest))
+    assert blob.content == content
