@@ -19,7 +19,8 @@ OmoiError
 │   └── BranchTaken        the name of a new branch is in use
 └── ProviderError          what makes sandboxes failed
     ├── ProviderUnavailable  try again later
-    └── SandboxGone          that sandbox no longer exists
+    ├── SandboxGone          that sandbox no longer exists
+    └── SandboxDamaged       that sandbox's own documents cannot be read
 """
 
 from http import HTTPStatus
@@ -161,3 +162,9 @@ class SandboxGone(ProviderError):
     """That sandbox no longer exists."""
 
     code = "sandbox_gone"
+
+
+class SandboxDamaged(ProviderError):
+    """A document that describes that sandbox is empty or torn; it can only be destroyed."""
+
+    code = "sandbox_damaged"

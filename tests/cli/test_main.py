@@ -78,3 +78,9 @@ def test_an_option_wins_over_the_environment_and_a_folder_that_cannot_be_made_is
 
     assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)
     assert answer.stderr.startswith("omoi: the data folder /proc/none cannot be used")
+
+
+def test_the_check_of_an_orchestrator_that_does_not_run_fails(short_tmp: Path) -> None:
+    answer = omoi("orchestrator", "--check", "--data-dir", str(short_tmp))
+
+    assert (answer.returncode, answer.stdout) == (1, "no orchestrator runs in this data folder\n")

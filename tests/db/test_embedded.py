@@ -181,3 +181,45 @@ async def test_stopping_what_does_not_run_is_fine(data_dir: Path) -> None:
     await embedded.stop(data_dir)
 
     assert not embedded.running(data_dir)
+
+
+async def test_configuration_that_a_power_cut_took_is_written_again(data_dir: Path) -> None:
+    await embedded.start(data_dir)
+    for left in (b"", None):
+        await kill(server(data_dir))
+        for name in ("postgresql.conf", "omoi.conf", "pg_hba.conf"):
+            (cluster(data_dir) / name).unlink()
+            if left is not None:
+                (cluster(data_dir) / name).write_bytes(left)
+
+        await embedded.start(data_dir)
+
+        assert (setting(data_dir, "listen_addresses"), setting(data_dir, "fsync")) == ("", "on")
+
+
+async def test_a_first_start_that_a_power_cut_left_incomplete_is_done_again(data_dir: Path) -> None:
+    await embedded.start(data_dir)
+    await embedded.stop(data_dir)
+    # As before the database of ours was made in it.
+    for folder in (cluster(data_dir) / "base").iterdir():
+        if int(folder.name) >= 16384:
+            shutil.rmtree(folder)
+    (cluster(data_dir) / "PG_VERSION").write_bytes(b"")
+
+    await embedded.start(data_dir)
+
+    assert setting(data_dir, "listen_addresses") == ""
+    assert len(list((data_dir / "postgres").glob("incomplete-*"))) == 1
+
+
+async def test_a_damaged_cluster_with_a_database_of_ours_is_not_replaced(data_dir: Path) -> None:
+    folder = cluster(data_dir)
+    for name in ("global", "base/1", "base/16384"):
+        (folder / name).mkdir(parents=True)
+    (folder / "PG_VERSION").write_text(f"{embedded.MAJOR_VERSION}\n")
+
+    with pytest.raises(SetupError, match="embedded database"):
+        await embedded.start(data_dir)
+
+    assert (folder / "base/16384").is_dir()
+    assert list((data_dir / "postgres").glob("incomplete-*")) == []

@@ -13,7 +13,7 @@ from omoi_os.errors import ProviderError
 from omoi_os.providers import checkouts
 from omoi_os.providers.base import Layered, Resources, SandboxRef, SandboxSpec
 from omoi_os.providers.local import processes
-from omoi_os.providers.local.folder import read_json
+from omoi_os.providers.local.facts import read_state
 from omoi_os.providers.local.provider import LocalProvider
 
 SOON = timedelta(seconds=60)
@@ -149,7 +149,7 @@ async def test_after_the_end_the_work_is_there_over_the_same_checkout(
     ref = await provider.create(spec)
     assert not (await provider.inspect(ref, wait=SOON)).alive
     if killed:
-        state = read_json(root / ref, "state.json") or {}
+        state = read_state(root / ref) or {}
         keeper = processes.open_process(state["supervisor"])
         assert keeper is not None
         signal.pidfd_send_signal(keeper, signal.SIGKILL)

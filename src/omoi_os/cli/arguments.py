@@ -18,6 +18,11 @@ def _part(parser: Parser) -> None:
     _flag(parser, "--no-migrate", "the schema is current")
 
 
+def _orchestrator(parser: Parser) -> None:
+    _part(parser)
+    _flag(parser, "--check", "only check the health of the one that runs in this data folder: exit code 0 or 1")
+
+
 def _doctor(parser: Parser) -> None:
     parser.add_argument("--provider", metavar="NAME", help="try out this provider of sandboxes, behaviour by behaviour")
 
@@ -76,7 +81,7 @@ def _count(text: str) -> int:
 _OWN: Mapping[str, Callable[[Parser], None]] = {
     "api": _part,
     "gateway": _part,
-    "orchestrator": _part,
+    "orchestrator": _orchestrator,
     "doctor": _doctor,
     "sandboxes": _sandboxes,
     "events": _events,

@@ -17,6 +17,7 @@ from omoi_os.cli.supervise import Program, Supervisor
 from omoi_os.config import Settings, load_settings
 from omoi_os.db import embedded
 from omoi_os.errors import SetupError
+from omoi_os.orchestrator import health as orchestrator_health
 from omoi_os.printable import printable
 from omoi_os.providers.registry import make_provider
 
@@ -27,6 +28,8 @@ DRAIN_SECONDS = 15.0
 READY_SECONDS = 60.0
 #: A part that dies so often in a row before all is ready will not get better by itself.
 GIVE_UP_AFTER = 5
+#: How often the orchestrator's health is looked at.
+HEALTH_SECONDS = 10.0
 
 
 def run(parameters: dict[str, Any]) -> int:
@@ -69,6 +72,7 @@ async def _run_until_told(supervisor: Supervisor, settings: Settings, signals: "
         return
     await supervisor.start()
     told = asyncio.create_task(signals.first.wait())
+    health = asyncio.create_task(_watch_orchestrator(settings))
     ready = asyncio.create_task(_wait_until_ready(supervisor, settings))
     try:
         await asyncio.wait([told, ready], return_when=asyncio.FIRST_COMPLETED)
@@ -78,7 +82,7 @@ async def _run_until_told(supervisor: Supervisor, settings: Settings, signals: "
             await told
             _say("stopping; work in progress is saved first (Ctrl-C again stops at once)")
     finally:
-        for task in (told, ready):
+        for task in (told, ready, health):
             task.cancel()
             with suppress(asyncio.CancelledError, SetupError):
                 await task
@@ -157,6 +161,20 @@ async def _keep_database(settings: Settings, lock: asyncio.Lock) -> None:
                 _say(f"{error}; trying again in 5 s")
         if not embedded.running(settings.data_dir):
             await asyncio.sleep(5)
+
+
+async def _watch_orchestrator(settings: Settings) -> None:
+    """Say when the orchestrator's health check fails, and when it passes again."""
+    said: list[str] = []
+    while settings.orchestrator_enabled:
+        await asyncio.sleep(HEALTH_SECONDS)
+        # One that is starting again has no health file yet; its end was said already.
+        complaints = [found for found in orchestrator_health.check(settings.data_dir) if "no orchestrator" not in found]
+        if complaints and not said:
+            _say(f"{complaints[0]}; tasks may wait until this is over")
+        elif said and not complaints:
+            _say("the orchestrator is healthy again")
+        said = complaints
 
 
 async def _sign_in(settings: Settings) -> str:

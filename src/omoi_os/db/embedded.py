@@ -14,6 +14,7 @@ from urllib.parse import quote
 import psycopg
 from psycopg import sql
 
+from omoi_os import durable
 from omoi_os.db import postmaster
 from omoi_os.errors import SetupError
 
@@ -26,6 +27,10 @@ START_SECONDS = 60
 STOP_SECONDS = 60
 #: Backends of a killed server end by themselves once they notice; a busy one may take a while.
 ORPHAN_SECONDS = 20.0
+
+_INCLUDE = b"include 'omoi.conf'"
+#: Databases that are made after initdb have this number or a higher one.
+_FIRST_OWN_OID = 16384
 
 #: Written at every start. `ALTER SYSTEM` is the place for an operator's own values.
 CONFIGURATION = f"""\
@@ -100,7 +105,7 @@ async def ended(data_dir: Path) -> None:
 async def _start_once(data_dir: Path) -> None:
     cluster = _cluster(data_dir)
     for folder in (cluster.parent, _socket_dir(data_dir), cluster.parent / "log"):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        durable.make_folder(folder, mode=0o700)
         folder.chmod(0o700)
     if not running(data_dir):
         await _make(cluster)
@@ -139,11 +144,10 @@ async def _make(cluster: Path) -> None:
     aside = cluster.parent / f"new-{os.getpid()}"
     options = ["--auth-local=trust", "--auth-host=reject", "--encoding=UTF8", "--no-instructions"]
     locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
+    # initdb has everything on disk before it ends.
     await _run("initdb", "-D", aside.name, "-U", ROLE, *options, *locale, at=cluster)
-    with (aside / "postgresql.conf").open("a") as configuration:
-        configuration.write("include 'omoi.conf'\n")
     aside.rename(cluster)
-    _sync(cluster.parent)
+    durable.sync_folder(cluster.parent)
 
 
 def _made(cluster: Path) -> bool:
@@ -151,10 +155,35 @@ def _made(cluster: Path) -> bool:
         shutil.rmtree(remains)
     if cluster.is_dir() and not any(cluster.iterdir()):
         cluster.rmdir()
+    if cluster.exists() and _is_incomplete(cluster):
+        # Nothing of ours was ever in it. It is kept, in case that is wrong.
+        cluster.rename(cluster.with_name(f"incomplete-{os.urandom(4).hex()}"))
+        durable.sync_folder(cluster.parent)
     if not cluster.exists():
         return False
     _check_version(cluster)
     return True
+
+
+def _is_incomplete(cluster: Path) -> bool:
+    """Whether a power cut during the very first start left a cluster that cannot start and holds no database of ours.
+
+    A folder that does not look like a cluster at all is somebody else's.
+    """
+    if not (cluster / "base").is_dir() and not (cluster / "global").is_dir():
+        return False
+    version, control = cluster / "PG_VERSION", cluster / "global" / "pg_control"
+    whole = _has_content(version) and _has_content(control)
+    made = (found for found in (cluster / "base").glob("*") if found.name.isdecimal())
+    return not whole and all(int(found.name) < _FIRST_OWN_OID for found in made)
+
+
+def _has_content(path: Path) -> bool:
+    """Whether a file has more in it than the zeros that a power cut leaves."""
+    try:
+        return bool(path.read_bytes().strip(b"\0 \n"))
+    except FileNotFoundError:
+        return False
 
 
 def _check_version(cluster: Path) -> None:
@@ -172,9 +201,16 @@ def _check_version(cluster: Path) -> None:
 
 
 def _write_configuration(cluster: Path) -> None:
-    aside = cluster / "omoi.conf.new"
-    aside.write_text(CONFIGURATION)
-    aside.rename(cluster / "omoi.conf")
+    """Write our settings, and repair what a power cut may have taken of the files that initdb wrote."""
+    durable.write(cluster / "omoi.conf", CONFIGURATION.encode())
+    main = cluster / "postgresql.conf"
+    lines = main.read_bytes().strip(b"\0") if main.exists() else b""
+    if _INCLUDE not in lines.splitlines():
+        separator = b"" if not lines or lines.endswith(b"\n") else b"\n"
+        durable.write(main, lines + separator + _INCLUDE + b"\n")
+    access = cluster / "pg_hba.conf"
+    if not _has_content(access):
+        durable.write(access, b"local all all trust\n")
 
 
 async def _clear_remains(cluster: Path) -> None:
@@ -258,11 +294,3 @@ def _ensure_database(socket_dir: Path) -> None:
     with closing(connection):
         if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone():
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

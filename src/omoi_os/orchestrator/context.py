@@ -7,6 +7,7 @@ from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
 from omoi_os.db.clock import Clock
+from omoi_os.orchestrator.health import Health
 from omoi_os.orchestrator.jobs import Jobs
 from omoi_os.orchestrator.providers import Providers
 from omoi_os.orchestrator.watch import Watch
@@ -29,6 +30,7 @@ class Context:
     jobs: Jobs = field(default_factory=Jobs)
     watch: Watch = field(default_factory=Watch)
     clock: Clock = field(default_factory=Clock)
+    health: Health = field(default_factory=Health)
 
     def now(self) -> datetime:
         """The database's time, in UTC: every orchestrator judges by the same clock, whatever its own one says."""

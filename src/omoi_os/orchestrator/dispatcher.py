@@ -20,6 +20,8 @@ from omoi_os.orchestrator import branches, checkouts, pool
 from omoi_os.orchestrator.assignments import Work, budget_of, shown_environment, work_environment, work_spec
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.providers import RETRY_SECONDS
+from omoi_os.projects.models import Project
+from omoi_os.projects.values import DEFAULT_CONCURRENCY, number_of
 from omoi_os.providers.base import SandboxRef
 from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
@@ -39,6 +41,8 @@ log = logging.getLogger(__name__)
 LEASE = timedelta(minutes=2)
 #: How long a task waits whose provider cannot work here now.
 PROVIDER_PAUSE = timedelta(seconds=RETRY_SECONDS)
+#: How long a task that could not even be claimed is left alone, so that the rest of its project goes on.
+REST = timedelta(minutes=1)
 
 
 async def dispatch(context: Context) -> None:
@@ -82,15 +86,20 @@ async def _claim_some(
     newly_left_out: set[UUID] = set()
     for each in ready:
         project = each.project
-        name = context.providers.name_for(project)
+        name = _provider_of(context, project)
+        if name is None:
+            newly_left_out.add(project.id)
+            continue
         if not context.providers.was_tried(name):
             unknown.add(name)
             newly_left_out.add(project.id)
         room = limit - each.active - taken.total()
-        room_in_project = project.settings["max_concurrent_tasks"] - each.active_in_project - taken[project.id]
+        room_in_project = (
+            number_of(project, "max_concurrent_tasks", DEFAULT_CONCURRENCY) - each.active_in_project - taken[project.id]
+        )
         if room <= 0 or room_in_project <= 0 or project.id in newly_left_out:
             continue
-        work = await _assign(session, context, each)
+        work = await _assign_apart(session, context, each)
         if work is None:
             newly_left_out.add(project.id)
             continue
@@ -99,6 +108,24 @@ async def _claim_some(
     left_out |= newly_left_out
     passed_over = len(ready) - taken.total()
     return bool(passed_over and (taken or newly_left_out) and ready[0].active + taken.total() < limit)
+
+
+def _provider_of(context: Context, project: Project) -> str | None:
+    """The name of the provider for a project; None if its settings make no sense, which concerns no other project."""
+    with context.health.isolated(f"project {project.id}"):
+        return context.providers.name_for(project)
+    return None
+
+
+async def _assign_apart(session: AsyncSession, context: Context, ready: Ready) -> Work | None:
+    """One claim that fails without the others: a task that cannot be claimed is left alone for a while."""
+    task_id = ready.task.id
+    with context.health.isolated(f"task {task_id}"):
+        async with session.begin_nested():
+            return await _assign(session, context, ready)
+    later = {"not_before": context.now() + REST}
+    await session.execute(update(Task).where(Task.id == task_id).values(later))
+    return None
 
 
 async def _assign(session: AsyncSession, context: Context, ready: Ready) -> Work | None:
@@ -141,6 +168,10 @@ async def spawn(context: Context, work: Work) -> None:
     except (ForgeError, ProviderError) as error:
         log.warning("sandbox %s could not be made: %s", work.sandbox.id, error)
         await _not_made(context, work, reason=str(error))
+        return
+    except Exception as error:
+        log.warning("sandbox %s could not be made", work.sandbox.id, exc_info=True)
+        await _not_made(context, work, reason=f"its sandbox could not be made: {type(error).__name__}: {error}")
         return
     await record_started(context, work.sandbox.id, ref, environment=shown_environment(context.settings, work))
     checkouts.prepare(context, work)

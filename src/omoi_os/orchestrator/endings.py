@@ -160,4 +160,4 @@ def _outcome(sandbox: Sandbox, report: SandboxReport, *, done: bool) -> tuple[Sa
         return SandboxState.LOST, f"the worker was killed by signal {report.signal}"
     if report.reason == EndReason.EXITED:
         return SandboxState.LOST, f"the worker ended with exit code {report.exit_code} before its work was done"
-    return SandboxState.LOST, "the sandbox disappeared"
+    return SandboxState.LOST, report.detail or "the sandbox disappeared"

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -10,6 +11,8 @@ log = logging.getLogger(__name__)
 #: The pause after a job's first failure; it doubles with each further one.
 FIRST_REST_SECONDS = 0.5
 LONGEST_REST_SECONDS = 15.0
+#: A failure of a job that was not started again for this long is over.
+FORGET_SECONDS = 300.0
 
 
 class Jobs:
@@ -18,6 +21,8 @@ class Jobs:
     def __init__(self) -> None:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._failures: dict[str, int] = {}
+        #: Since when each job fails, and its last error.
+        self._failing: dict[str, tuple[float, str]] = {}
         self._resting: set[str] = set()
         #: Set whenever there may be more to do: a job has ended, or may be tried again.
         self.ended = asyncio.Event()
@@ -31,14 +36,26 @@ class Jobs:
         """Whether a job of this name is under way."""
         return name in self._running
 
+    def failing(self, seconds: float) -> dict[str, str]:
+        """The jobs that have failed every time for this long, each with its last error."""
+        now = time.monotonic()
+        # One that nobody starts any more is forgotten.
+        for name in [name for name in self._failing if name not in self._running and name not in self._resting]:
+            if now - self._failing[name][0] > FORGET_SECONDS:
+                del self._failing[name]
+        return {name: error for name, (since, error) in self._failing.items() if now - since >= seconds}
+
     async def _run(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
             await work()
-        except Exception:
+        except Exception as error:
             rest = self._rest(name)
+            since, _ = self._failing.get(name, (time.monotonic(), ""))
+            self._failing[name] = (since, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
             log.warning("%s failed and is tried again in %g s", name, rest, exc_info=True)
         else:
             self._failures.pop(name, None)
+            self._failing.pop(name, None)
             self.ended.set()
         finally:
             self._running.pop(name, None)

@@ -15,6 +15,7 @@ from omoi_os.config import Settings
 from omoi_os.db.base import make_engine, make_sessions, plain_url
 from omoi_os.db.clock import READ_SECONDS, Clock
 from omoi_os.db.embedded import url as embedded_url
+from omoi_os.orchestrator import health, rows
 from omoi_os.orchestrator.bytecode import compile_worker
 from omoi_os.orchestrator.checkouts import remove_unfinished
 from omoi_os.orchestrator.context import Context
@@ -27,7 +28,6 @@ from omoi_os.orchestrator.reconciler import reconcile
 from omoi_os.orchestrator.retention import prune
 from omoi_os.orchestrator.transactions import report_long_transactions
 from omoi_os.orchestrator.verifier import verify
-from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import StopCause
 from omoi_os.sandboxes.masking import Masker
@@ -55,11 +55,13 @@ async def run(settings: Settings) -> None:
             log.warning("%s", warning)
         context.jobs.start("compile the worker", compile_worker)
         context.jobs.start("remove unfinished repositories", partial(remove_unfinished, context))
+        health.forget(settings.data_dir)
         await work(context, stopping)
         if settings.stop_sandboxes:
             await stop_all(context)
         await context.jobs.finish("spawn ", timeout=STOP_SECONDS)
         await context.jobs.cancel()
+        health.forget(settings.data_dir)
 
 
 @asynccontextmanager
@@ -119,26 +121,34 @@ async def work(context: Context, stopping: asyncio.Event) -> None:
 
 
 async def turn(context: Context, *, compares: bool) -> float | None:
-    """Let tasks go on and, if it is time, compare everything; then returns how long to rest if nothing happens."""
+    """Let tasks go on and, if it is time, compare everything; then returns how long to rest if nothing happens.
+
+    Each step is taken, whatever becomes of the others.
+    """
+    started = time.monotonic()
     rest = context.settings.reconcile_seconds
-    try:
-        await _read_clock(context)
-        await dispatch(context)
-        await verify(context)
-        if not compares:
-            return None
-        await reconcile(context)
-        await reap(context)
-        await refill(context)
-        await prune(context)
-        await report_long_transactions(context)
-        async with context.sessions() as session:
-            now = context.now()
-            next_ready = await tasks_repository.earliest_not_before(session, now=now)
-        return min(rest, max(0.0, (next_ready - now).total_seconds())) if next_ready else rest
-    except Exception:
-        log.warning("a turn failed; the next one compares anew", exc_info=True)
-        return min(rest, 1.0)
+    steps = (_read_clock, dispatch, verify)
+    comparisons = (reconcile, reap, refill, prune, report_long_transactions)
+    for step in (*steps, *comparisons) if compares else steps:
+        with context.health.step(step.__name__.strip("_")):
+            await step(context)
+    pause: float | None = None
+    if compares:
+        pause = rest
+        with context.health.step("queue"):
+            pause = await _until_next_task(context, rest)
+    if not context.health.turn_ended(started):
+        pause = min(rest, 1.0)
+    await context.health.tell(context, pause=rest)
+    return pause
+
+
+async def _until_next_task(context: Context, rest: float) -> float:
+    """How long to rest: until the next task may be tried again, at the most so long."""
+    async with context.sessions() as session:
+        now = context.now()
+        next_ready = await tasks_repository.earliest_not_before(session, now=now)
+    return min(rest, max(0.0, (next_ready - now).total_seconds())) if next_ready else rest
 
 
 async def _read_clock(context: Context) -> None:
@@ -149,12 +159,13 @@ async def _read_clock(context: Context) -> None:
 
 async def stop_all(context: Context) -> None:
     """Stop this place's sandboxes, saving their work; their tasks wait for the next start."""
-    async with context.sessions() as session, session.begin():
-        for provider in context.providers:
-            for row in await sandboxes_repository.alive(session, provider=provider.name, site=provider.site):
-                await sandboxes.request_stop(
-                    session, context.bus, row, cause=StopCause.PLATFORM_STOPS, reason="the platform was stopped"
-                )
+    for provider in context.providers:
+        for row, _ in await rows.alive(context, provider):
+            with context.health.isolated(f"sandbox {row.id}"):
+                async with context.sessions() as session, session.begin():
+                    await sandboxes.request_stop(
+                        session, context.bus, row, cause=StopCause.PLATFORM_STOPS, reason="the platform was stopped"
+                    )
     await drain(context)
     await context.jobs.finish("spawn ", "warm ", timeout=STOP_SECONDS)
     await reconcile(context)

@@ -1,6 +1,7 @@
 """Reap: stops sandboxes that are silent, stuck, idle or too old, and notes what the living ones use."""
 
 import asyncio
+import contextlib
 import logging
 import math
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from omoi_os.errors import ProviderError
+from omoi_os.orchestrator import rows
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.watch import MAX_GAP_SECONDS, api_answers
 from omoi_os.protocol.paths import DOOR_SOCKET
@@ -38,23 +40,24 @@ async def reap(context: Context) -> None:
     now = context.now()
     if context.watch.is_due("api", every=API_SECONDS):
         context.jobs.start("ask the API", partial(_ask_api, context))
-    async with context.sessions() as session, session.begin():
-        rows = [
-            row
-            for provider in context.providers
-            for row in await sandboxes_repository.alive(session, provider=provider.name, site=provider.site)
-        ]
-        ages = ages_of(context, rows, now=now)
-        for row in rows:
-            task = await session.get_one(Task, row.task_id)
-            reason = overdue(context, row, task, ages[row.id])
-            if reason is not None:
-                await sandboxes.request_stop(session, context.bus, row, cause=StopCause.REAPED, reason=reason)
-            elif is_silent(context, row, now=now) and context.watch.is_due(f"listen {row.id}", every=LISTEN_SECONDS):
-                context.jobs.start(f"listen {row.id}", partial(_listen, context, row))
-    await _flag_gaps(context)
+    found = [pair for provider in context.providers for pair in await rows.alive(context, provider)]
+    ages = ages_of(context, [row for row, _ in found], now=now)
+    for row, task in found:
+        with context.health.isolated(f"sandbox {row.id}"):
+            await _look_at(context, row, task, ages[row.id], now=now)
+    with context.health.isolated("looking for gaps in events"):
+        await _flag_gaps(context)
     if context.watch.is_due("usage", every=USAGE_SECONDS):
         context.jobs.start("usage", partial(_note_usage, context))
+
+
+async def _look_at(context: Context, row: Sandbox, task: Task, age: "Age", *, now: datetime) -> None:
+    reason = overdue(context, row, task, age)
+    if reason is not None:
+        async with context.sessions() as session, session.begin():
+            await sandboxes.request_stop(session, context.bus, row, cause=StopCause.REAPED, reason=reason)
+    elif is_silent(context, row, now=now) and context.watch.is_due(f"listen {row.id}", every=LISTEN_SECONDS):
+        context.jobs.start(f"listen {row.id}", partial(_listen, context, row))
 
 
 async def _flag_gaps(context: Context) -> None:
@@ -172,14 +175,9 @@ async def _listen(context: Context, row: Sandbox) -> None:
 async def _note_usage(context: Context) -> None:
     """Write down what each living sandbox uses."""
     for provider in context.providers:
-        async with context.sessions() as session:
-            rows = await sandboxes_repository.alive(session, provider=provider.name, site=provider.site)
-        for row in rows:
-            try:
-                report = await provider.inspect(SandboxRef(row.door))
-            except ProviderError:
-                continue
-            await _store_usage(context, row, report)
+        for row, _ in await rows.alive(context, provider):
+            with context.health.isolated(f"usage of sandbox {row.id}"), contextlib.suppress(ProviderError):
+                await _store_usage(context, row, await provider.inspect(SandboxRef(row.door)))
 
 
 async def _store_usage(context: Context, row: Sandbox, report: SandboxReport) -> None:

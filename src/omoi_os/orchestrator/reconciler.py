@@ -5,10 +5,8 @@ import logging
 from datetime import timedelta
 from functools import partial
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from omoi_os.errors import ProviderUnavailable, SandboxGone
-from omoi_os.orchestrator import pool
+from omoi_os.orchestrator import pool, rows
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatcher import record_started
 from omoi_os.orchestrator.doors import remove_door
@@ -33,10 +31,11 @@ async def reconcile(context: Context) -> None:
     async with context.sessions() as session:
         in_use = await sandboxes_repository.providers_in_use(session)
     for name in {context.settings.sandbox_provider, *in_use, *(provider.name for provider in context.providers)}:
-        try:
-            await _reconcile(context, context.providers.get(name))
-        except ProviderUnavailable as error:
-            log.warning("%s: %s", name, error)
+        with context.health.isolated(f"provider {name}"):
+            try:
+                await _reconcile(context, context.providers.get(name))
+            except ProviderUnavailable as error:
+                log.warning("%s: %s", name, error)
 
 
 async def _reconcile(context: Context, provider: SandboxProvider) -> None:
@@ -44,33 +43,40 @@ async def _reconcile(context: Context, provider: SandboxProvider) -> None:
     free: list[Sandbox] = []
     async with context.sessions() as session, session.begin():
         known = await pool.known_refs(session, provider)
-        for row in await sandboxes_repository.alive(session, provider=provider.name, site=provider.site):
-            task = await session.get_one(Task, row.task_id)
-            await _stop_what_is_over(session, context, row, task)
-            known.add(row.door)
-            if not await _in_hands(session, context, row, task):
-                free.append(row)
+    for row, task in await rows.alive(context, provider):
+        known.add(row.door)
+        with context.health.isolated(f"sandbox {row.id}"):
+            current = await _stop_what_is_over(context, row, task)
+            if not await _in_hands(context, current, task):
+                free.append(current)
     present = {str(ref): ref async for ref in provider.list(owner=context.installation)}
     for row in free:
-        _act(context, row, present.get(row.door))
+        with context.health.isolated(f"sandbox {row.id}"):
+            _act(context, row, present.get(row.door))
     for name in present.keys() - known:
-        if await _is_left_over(context, name):
-            context.jobs.start(f"remove {name}", partial(_remove, context, provider, present[name]))
+        with context.health.isolated(f"left-over sandbox {name}"):
+            if await _is_left_over(context, name):
+                context.jobs.start(f"remove {name}", partial(_remove, context, provider, present[name]))
 
 
-async def _stop_what_is_over(session: AsyncSession, context: Context, row: Sandbox, task: Task) -> None:
-    """Ask for the stop of a sandbox that nobody needs. A worker whose task is completed may finish by itself first."""
+async def _stop_what_is_over(context: Context, row: Sandbox, task: Task) -> Sandbox:
+    """Ask for the stop of a sandbox that nobody needs, and return the row as it is then. A worker whose task is
+    completed may finish by itself first."""
     superseded = row.purpose == Purpose.WORK and row.fence != task.fence
     over = task.status in TERMINAL
     if task.status == TaskState.COMPLETED and row.last_work_at is not None:
         over = row.last_work_at < context.now() - GRACE - timedelta(seconds=task.linger_seconds)
     if row.purpose == Purpose.VERIFY and task.verification_requested_at is not None:
         over = False
-    if over or superseded:
-        await sandboxes.request_stop(session, context.bus, row, cause=StopCause.TASK_OVER, reason="its task is over")
+    if not over and not superseded:
+        return row
+    async with context.sessions() as session, session.begin():
+        return await sandboxes.request_stop(
+            session, context.bus, row, cause=StopCause.TASK_OVER, reason="its task is over"
+        )
 
 
-async def _in_hands(session: AsyncSession, context: Context, row: Sandbox, task: Task) -> bool:
+async def _in_hands(context: Context, row: Sandbox, task: Task) -> bool:
     """Whether an orchestrator that lives is making or using this sandbox right now."""
     if context.jobs.running(f"spawn {row.id}"):
         return True
@@ -83,7 +89,8 @@ async def _in_hands(session: AsyncSession, context: Context, row: Sandbox, task:
         return False
     if task.lease_owner == context.owner:
         return verifying and context.jobs.running(f"verify {task.id}")
-    return await is_present(session, task.lease_owner)
+    async with context.sessions() as session:
+        return await is_present(session, task.lease_owner)
 
 
 def _act(context: Context, row: Sandbox, ref: SandboxRef | None) -> None:

@@ -9,7 +9,7 @@ from omoi_os.audit import repository as audit
 from omoi_os.monitoring import warnings
 from omoi_os.orchestrator.checkouts import remove_unfinished
 from omoi_os.orchestrator.context import Context
-from omoi_os.sandboxes.retention import prune_one
+from omoi_os.sandboxes.retention import next_to_prune, prune_one
 from omoi_os.stream.retention import prune as prune_outbox
 
 log = logging.getLogger(__name__)
@@ -33,15 +33,27 @@ async def prune(context: Context) -> None:
 
 
 async def _prune(context: Context) -> None:
-    """One sandbox after the other, each in a transaction of its own."""
+    with context.health.isolated("removing what old sandboxes left"):
+        await prune_sandboxes(context)
+    with context.health.isolated("removing old records"):
+        await prune_records(context)
+    await remove_unfinished(context)
+
+
+async def prune_sandboxes(context: Context) -> None:
+    """One sandbox after the other, each in a transaction of its own; one that fails is left for the next time."""
+    tried: set[str] = set()
+    days = context.settings.retention_days
     while True:
         async with context.sessions() as session, session.begin():
-            pruned = await prune_one(session, now=context.now(), default_days=context.settings.retention_days)
-        if pruned is None:
-            break
-        log.info("the events of sandbox %s were kept for long enough and are removed", pruned)
-    await prune_records(context)
-    await remove_unfinished(context)
+            found = await next_to_prune(session, now=context.now(), default_days=days, without=tried)
+        if found is None:
+            return
+        tried.add(found)
+        with context.health.isolated(f"removing what sandbox {found} left"):
+            async with context.sessions() as session, session.begin():
+                await prune_one(session, found, now=context.now())
+            log.info("the events of sandbox %s were kept for long enough and are removed", found)
 
 
 async def prune_records(context: Context) -> None:

@@ -37,11 +37,12 @@ _EXPLORATION = "an exploration ends with a report, which no command can check"
 async def verify(context: Context) -> None:
     """Start every verification that is due and that no running orchestrator has leased."""
     async with context.sessions() as session, session.begin():
-        waiting = [task.id for task in await tasks_repository.verifying(session)]
+        waiting = await tasks_repository.verifying(session)
     for task_id in waiting:
         name = f"verify {task_id}"
-        if not context.jobs.running(name) and await _lease(context, task_id):
-            context.jobs.start(name, partial(_verify, context, task_id))
+        with context.health.isolated(f"task {task_id}"):
+            if not context.jobs.running(name) and await _lease(context, task_id):
+                context.jobs.start(name, partial(_verify, context, task_id))
 
 
 def _is_due(task: Task) -> bool:

@@ -93,6 +93,8 @@ class SandboxReport:
     cpu_seconds: float | None = None
     disk_bytes: int | None = None
     pids: int | None = None
+    #: A sentence about the end, where the provider knows more than the reason says.
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,27 @@ async def alive(session: AsyncSession, *, provider: str, site: str) -> Sequence[
     return (await session.execute(query.order_by(Sandbox.created_at))).scalars().all()
 
 
+async def alive_ids(session: AsyncSession, *, provider: str, site: str) -> Sequence[str]:
+    """The ids of the same sandboxes, for when one of them cannot be read."""
+    query = select(Sandbox.id).where(Sandbox.status.in_(ALIVE), Sandbox.provider == provider, Sandbox.site == site)
+    return (await session.execute(query.order_by(Sandbox.id))).scalars().all()
+
+
+async def alive_with_tasks(
+    session: AsyncSession, *, provider: str, site: str, sandbox_id: str | None = None
+) -> list[tuple[Sandbox, Task]]:
+    """The same sandboxes, or one of them, each with its task."""
+    query = (
+        select(Sandbox, Task)
+        .join(Task, Task.id == Sandbox.task_id)
+        .where(Sandbox.status.in_(ALIVE), Sandbox.provider == provider, Sandbox.site == site)
+        .order_by(Sandbox.created_at)
+    )
+    if sandbox_id is not None:
+        query = query.where(Sandbox.id == sandbox_id)
+    return [(row[0], row[1]) for row in await session.execute(query)]
+
+
 async def providers_in_use(session: AsyncSession) -> set[str]:
     """The providers of the sandboxes that have not ended."""
     query = select(Sandbox.provider).where(Sandbox.status.in_(ALIVE)).distinct()

@@ -1,24 +1,28 @@
 """Retention: what ended sandboxes said is removed when it is older than its project, or the installation, keeps it."""
 
+from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.projects.models import Project
+from omoi_os.projects.values import number_in_sql
 from omoi_os.sandboxes.models import Sandbox, SandboxBlob, SandboxEvent, SandboxMessage, Transcript
 from omoi_os.tasks.lifecycle import TERMINAL
 from omoi_os.tasks.models import Task
 
 
-async def prune_one(session: AsyncSession, *, now: datetime, default_days: int | None) -> str | None:
-    """Remove what one sandbox left, and return its id; None when nothing is old enough.
+async def next_to_prune(
+    session: AsyncSession, *, now: datetime, default_days: int | None, without: Collection[str] = ()
+) -> str | None:
+    """A sandbox whose events are old enough to be removed; None when there is none but these.
 
-    Its row stays, with its cost and how it ended. A sandbox that lives, or whose task is still open, keeps everything.
+    A sandbox that lives, or whose task is still open, keeps everything.
     """
-    days = func.coalesce(Project.settings["retention_days"].as_integer(), default_days)
+    days = func.coalesce(number_in_sql("retention_days"), default_days)
     query = (
-        select(Sandbox)
+        select(Sandbox.id)
         .join(Project, Project.id == Sandbox.project_id)
         .join(Task, Task.id == Sandbox.task_id)
         .where(
@@ -26,15 +30,17 @@ async def prune_one(session: AsyncSession, *, now: datetime, default_days: int |
             Sandbox.ended_at.is_not(None),
             Sandbox.ended_at < now - func.make_interval(0, 0, 0, days),
             Task.status.in_(TERMINAL),
+            Sandbox.id.not_in(without),
         )
         .limit(1)
         .with_for_update(of=Sandbox, skip_locked=True)
     )
-    sandbox = (await session.execute(query)).scalar_one_or_none()
-    if sandbox is None:
-        return None
+    return (await session.execute(query)).scalar_one_or_none()
+
+
+async def prune_one(session: AsyncSession, sandbox_id: str, *, now: datetime) -> None:
+    """Remove what one sandbox left. Its row stays, with its cost and how it ended."""
     for table in (SandboxEvent, SandboxBlob, SandboxMessage, Transcript):
-        await session.execute(delete(table).where(table.sandbox_id == sandbox.id))
-    sandbox.pruned_at, sandbox.event_counts = now, {}
-    await session.flush()
-    return sandbox.id
+        await session.execute(delete(table).where(table.sandbox_id == sandbox_id))
+    pruned: dict[str, object] = {"pruned_at": now, "event_counts": {}}
+    await session.execute(update(Sandbox).where(Sandbox.id == sandbox_id).values(pruned))

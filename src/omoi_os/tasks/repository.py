@@ -126,8 +126,8 @@ async def earliest_not_before(session: AsyncSession, *, now: datetime) -> dateti
     return (await session.execute(query)).scalar_one()
 
 
-async def verifying(session: AsyncSession) -> Sequence[Task]:
+async def verifying(session: AsyncSession) -> Sequence[UUID]:
     """The tasks whose result is to be checked: for the first time, or again because somebody asked for it."""
     due = (Task.status == TaskState.VERIFYING) | Task.verification_requested_at.is_not(None)
-    query = select(Task).where(due).order_by(Task.id)
+    query = select(Task.id).where(due).order_by(Task.id)
     return (await session.execute(query)).scalars().all()

@@ -56,8 +56,8 @@ CROSS JOIN LATERAL (
     SELECT
         projects.id,
         coalesce(active.count, 0) AS active,
-        (projects.settings ->> 'max_concurrent_tasks')::int AS most,
-        greatest(1, coalesce((projects.settings ->> 'weight')::int, 1)) AS weight,
+        coalesce(substring(projects.settings ->> 'max_concurrent_tasks' FROM '^[0-9]{1,8}$')::int, 5) AS most,
+        greatest(1, coalesce(substring(projects.settings ->> 'weight' FROM '^[0-9]{1,8}$')::int, 1)) AS weight,
         project_turns.claimed_at
     FROM waiting
     JOIN projects ON projects.id = waiting.project_id

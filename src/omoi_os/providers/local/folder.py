@@ -1,7 +1,6 @@
-"""One sandbox's folder on this machine: what is in it, its lock, its uid, its end."""
+"""One sandbox's folder on this machine: its name, its lock, its uid, its end."""
 
 import fcntl
-import json
 import os
 import random
 import re
@@ -10,7 +9,6 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from omoi_os.errors import ProviderError, SandboxGone
 from omoi_os.providers.local import disk
@@ -60,23 +58,13 @@ def is_locked(folder: Path) -> bool:
     return False
 
 
-def read_json(folder: Path, name: str) -> dict[str, Any] | None:
-    """One of the folder's own documents, or None if it is not there. Raises `SandboxGone`."""
+def sandboxes_below(root: Path) -> list[Path]:
+    """Every folder that has the name of a sandbox; other files and folders are not ours."""
     try:
-        document = json.loads((folder / name).read_text())
-    except FileNotFoundError:
-        if not folder.is_dir():
-            raise SandboxGone(f"Sandbox {folder.name} no longer exists.") from None
-        return None
-    return document if isinstance(document, dict) else None
-
-
-def write_json(folder: Path, name: str, document: dict[str, Any]) -> None:
-    """Write one of the folder's own documents, readable for us alone, as a whole or not at all."""
-    new = folder / f"{name}.new"
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump(document, file)
-    new.replace(folder / name)
+        entries = sorted(root.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [place for place in entries if _ID.fullmatch(place.name) and not place.is_symlink() and place.is_dir()]
 
 
 def claim_uid(folder: Path) -> int:

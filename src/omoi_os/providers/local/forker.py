@@ -4,7 +4,7 @@ import _socket  # `socket` itself imports so much that the start would take twic
 import os
 import sys
 
-from omoi_os.providers.local import documents, holder, kernel, spawn
+from omoi_os.providers.local import documents, holder, kernel, processes, spawn
 from omoi_os.providers.local.supervisor import Supervisor
 
 #: The longest description of a sandbox that is read.
@@ -47,7 +47,7 @@ def _supervise(description: int, *, lock: int, answer: int) -> None:
     os.close(description)
     os.setsid()
     os.chdir(launch["folder"][0])
-    kernel.show_as(f"omoi sandbox {launch['folder'][0]}")
+    kernel.show_as(f"{processes.TITLE}{launch['folder'][0]}")
     kernel.take_children_back()
     kernel.hide_memory()
     kernel.join_new_session_keyring()

@@ -6,11 +6,22 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from omoi_os.errors import ProviderError, SandboxGone
+from omoi_os.errors import ProviderError, SandboxDamaged, SandboxGone
 from omoi_os.protocol import paths
 from omoi_os.providers import checkouts
 from omoi_os.providers.base import Resources, SandboxSpec
-from omoi_os.providers.local import cgroups, control, disk, folder, kernel, launcher, processes, profile, template
+from omoi_os.providers.local import (
+    cgroups,
+    control,
+    disk,
+    facts,
+    folder,
+    kernel,
+    launcher,
+    processes,
+    profile,
+    template,
+)
 from omoi_os.providers.local.launcher import Launcher
 from omoi_os.providers.local.machine import Machine, is_root
 
@@ -57,18 +68,17 @@ def make(place: Path, spec: SandboxSpec, *, machine: Machine, starter: Launcher)
 def revive(place: Path, *, machine: Machine, starter: Launcher) -> None:
     """Give an ended sandbox a supervisor again, for commands. Raises `SandboxGone`."""
     with folder.locked(place) as lock:
-        state = folder.read_json(place, "state.json") or {}
-        keeper = processes.open_process(state["supervisor"]) if state else None
+        keeper = open_supervisor(place)
         if keeper is not None:
             os.close(keeper)
             return
         # Without a supervisor it is dying, if it is not dead.
-        _end_process(place, state.get("init"), patience=0)
-        facts = folder.read_json(place, "spec.json")
-        if facts is None:
+        _end_process(place, _open_init(place), patience=0)
+        found = facts.read_spec(place)
+        if found is None:
             raise ProviderError(f"Sandbox {place.name} was never complete; nothing can be run in it.")
-        spec = _spec_of(facts)
-        document = launcher.describe(spec, place, machine=machine, uid=facts["uid"], image=facts["image"])
+        spec = _spec_of(found)
+        document = launcher.describe(spec, place, machine=machine, uid=found["uid"], image=found["image"])
         starter.start(place, document, lock=lock)
 
 
@@ -76,18 +86,44 @@ def remove(place: Path, *, machine: Machine) -> None:
     """End the sandbox and remove every trace of it; one that is gone is no error."""
     try:
         with folder.locked(place):
-            state = folder.read_json(place, "state.json") or {}
             control.stop(place)
-            _end_process(place, state.get("supervisor"), patience=STOP_MS)
-            _end_process(place, state.get("init"), patience=0)
+            _end_process(place, open_supervisor(place), patience=STOP_MS)
+            _end_process(place, _open_init(place), patience=0)
             if not cgroups.remove(machine.groups_for(place)):
                 raise ProviderError(f"The control groups of sandbox {place.name} could not be removed.")
-            spec = folder.read_json(place, "spec.json") or {}
+            checkout = _checkout_of(place)
             folder.remove(place)
-            if spec.get("checkout"):
-                checkouts.leave(Path(spec["checkout"]), place)
+            if checkout is not None:
+                checkouts.leave(checkout, place)
     except SandboxGone:
         return
+
+
+def open_supervisor(place: Path) -> int | None:
+    """A descriptor for the process that holds the sandbox, also when its state is damaged; None if it has ended."""
+    try:
+        state = facts.read_state(place)
+    except SandboxDamaged:
+        return processes.find_supervisor(str(place))
+    return processes.open_process(state["supervisor"]) if state else None
+
+
+def _open_init(place: Path) -> int | None:
+    """The sandbox's first process; one that cannot be named ends with its supervisor."""
+    try:
+        state = facts.read_state(place) or {}
+    except SandboxDamaged:
+        return None
+    return processes.open_process(state["init"]) if "init" in state else None
+
+
+def _checkout_of(place: Path) -> Path | None:
+    """The prepared checkout that the sandbox uses; without its description that ends with its folder."""
+    try:
+        spec = facts.read_spec(place) or {}
+    except SandboxDamaged:
+        return None
+    return Path(spec["checkout"]) if spec.get("checkout") else None
 
 
 def _furnish(place: Path, spec: SandboxSpec, *, image: bool) -> int | None:
@@ -95,7 +131,7 @@ def _furnish(place: Path, spec: SandboxSpec, *, image: bool) -> int | None:
     for name, mode in ((disk.FILES, 0o700), ("etc", 0o755)):
         (place / name).mkdir(mode=mode)
     uid = folder.claim_uid(place) if is_root() else None
-    folder.write_json(place, "spec.json", _facts_of(spec) | {"uid": uid, "image": image})
+    facts.write_spec(place, _facts_of(spec) | {"uid": uid, "image": image})
     if image:
         template.make(place / disk.IMAGE, spec.resources.disk_bytes)
     else:
@@ -127,18 +163,18 @@ def _facts_of(spec: SandboxSpec) -> dict[str, Any]:
     }
 
 
-def _spec_of(facts: dict[str, Any]) -> SandboxSpec:
+def _spec_of(found: dict[str, Any]) -> SandboxSpec:
     """The sandbox as it was made, but with nothing to run and without its environment."""
     names = ("door", "mirror", "checkout")
-    binds = {what: Path(facts[what]) for what in names if facts.get(what)}
+    binds = {what: Path(found[what]) for what in names if found.get(what)}
     # Who made them may have taken them away since.
     door, mirror, checkout = (path if path and path.is_dir() else None for path in map(binds.get, names))
     return SandboxSpec(
-        id=facts["id"],
-        owner=facts["owner"],
+        id=found["id"],
+        owner=found["owner"],
         argv=(),
         env=BARE_ENVIRONMENT,
-        resources=Resources(**facts["resources"]),
+        resources=Resources(**found["resources"]),
         lifetime=timedelta(0),
         door=door,
         mirror=mirror,
@@ -146,15 +182,14 @@ def _spec_of(facts: dict[str, Any]) -> SandboxSpec:
     )
 
 
-def _end_process(place: Path, identity: str | None, *, patience: int) -> None:
+def _end_process(place: Path, pidfd: int | None, *, patience: int) -> None:
     """See that the process is gone: let it end for so many milliseconds, then kill it."""
-    pidfd = processes.open_process(identity) if identity else None
     if pidfd is None:
         return
     try:
         if not processes.has_ended(pidfd, wait_ms=patience):
             kernel.send_signal(pidfd, kernel.SIGKILL)
             if not processes.has_ended(pidfd, wait_ms=STOP_MS):
-                raise ProviderError(f"Sandbox {place.name} does not end: process {identity} cannot be killed.")
+                raise ProviderError(f"Sandbox {place.name} does not end: one of its processes cannot be killed.")
     finally:
         os.close(pidfd)

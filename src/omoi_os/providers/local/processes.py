@@ -12,6 +12,9 @@ from omoi_os.providers.local import kernel
 #: The sandbox's first process and the one that holds it open.
 HOLDING_PROCESSES = 2
 
+#: What a supervisor's command line begins with; the sandbox's folder follows.
+TITLE = "omoi sandbox "
+
 
 def identify(pid: int) -> str:
     """A name for the process that holds across our own restarts and the machine's."""
@@ -34,6 +37,38 @@ def open_process(identity: str) -> int | None:
         pass
     os.close(pidfd)
     return None
+
+
+def find_supervisor(folder: str) -> int | None:
+    """A descriptor for the process that holds the sandbox in this folder, or None; for when its state is damaged.
+
+    A supervisor shows the folder in its command line. What runs inside may do so too, but has a pid namespace.
+    """
+    wanted = os.fsencode(f"{TITLE}{folder}")
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/cmdline", "rb") as file:
+                if file.read(len(wanted) + 1).rstrip(b"\0") != wanted:
+                    continue
+            pidfd = os.pidfd_open(int(entry))
+        except OSError:
+            continue
+        if _is_outside(int(entry)) and not has_ended(pidfd):
+            return pidfd
+        os.close(pidfd)
+    return None
+
+
+def _is_outside(pid: int) -> bool:
+    """Whether a process is ours and in our own pid namespace."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            lines = dict(line.split(":", 1) for line in file if ":" in line)
+    except OSError:
+        return False
+    return lines["Uid"].split()[0] == str(os.getuid()) and len(lines["NSpid"].split()) == 1
 
 
 def has_ended(pidfd: int, *, wait_ms: int = 0) -> bool:

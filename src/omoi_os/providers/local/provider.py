@@ -7,11 +7,12 @@ import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import omoi_os
-from omoi_os.errors import ProviderError, ProviderUnavailable, SandboxGone
+from omoi_os.errors import ProviderError, ProviderUnavailable, SandboxDamaged, SandboxGone
 from omoi_os.providers.base import EndReason, ExecResult, Runtime, SandboxRef, SandboxReport, SandboxSpec
-from omoi_os.providers.local import bubblewrap, control, disk, files, folder, making, processes
+from omoi_os.providers.local import bubblewrap, control, disk, facts, files, folder, making, processes
 from omoi_os.providers.local.launcher import Launcher
 from omoi_os.providers.local.machine import Machine
 
@@ -144,13 +145,15 @@ class LocalProvider:
         return open_folder
 
     def _owned(self, owner: str) -> Sequence[str]:
-        """A folder without a description was left by a start that was killed: it belongs to whoever asks."""
+        """A folder without a description, or with a damaged one, belongs to whoever asks: nobody else removes it."""
         found = []
-        for place in sorted(self._root.iterdir()) if self._root.is_dir() else []:
+        for place in folder.sandboxes_below(self._root):
             try:
-                spec = folder.read_json(place, "spec.json")
+                spec = facts.read_spec(place)
             except SandboxGone:
                 continue
+            except SandboxDamaged:
+                spec = None
             if spec is None or spec["owner"] == owner:
                 found.append(place.name)
         return found
@@ -158,22 +161,36 @@ class LocalProvider:
 
 def _report(place: Path, *, patience: int) -> SandboxReport:
     """The state of a sandbox whose supervisor, if it left no word, may take so many milliseconds to be gone."""
-    state = folder.read_json(place, "state.json")
-    keeper = processes.open_process(state["supervisor"]) if state else None
-    end = folder.read_json(place, "exit.json")
-    if keeper is not None:
-        gone = end is None and processes.has_ended(keeper, wait_ms=patience)
-        os.close(keeper)
-        if gone:
-            keeper = None
-            end = folder.read_json(place, "exit.json")
+    keeper = making.open_supervisor(place)
+    held = keeper is not None
+    try:
+        end = facts.read_end(place)
+        if keeper is not None and end is None and processes.has_ended(keeper, wait_ms=patience):
+            held = False
+            end = facts.read_end(place)
+    except SandboxDamaged as damage:
+        return SandboxReport(False, EndReason.UNKNOWN, detail=f"the sandbox ended, but {damage}")
+    finally:
+        if keeper is not None:
+            os.close(keeper)
     if end is not None:
         names = ("exit_code", "signal", "memory_bytes", "cpu_seconds", "disk_bytes", "pids")
-        return SandboxReport(False, EndReason(end["reason"]), **{name: end.get(name) for name in names})
-    if keeper is None and not folder.is_locked(place):
-        return SandboxReport(False, EndReason.UNKNOWN)
+        figures: dict[str, Any] = {name: end.get(name) for name in names}
+        return SandboxReport(False, EndReason(end["reason"]), **figures)
+    if not held and not folder.is_locked(place):
+        return SandboxReport(False, EndReason.UNKNOWN, detail=_damage(place))
     memory, seconds, pids, used = control.usage(place)
     return SandboxReport(True, memory_bytes=memory, cpu_seconds=seconds, disk_bytes=used, pids=pids)
+
+
+def _damage(place: Path) -> str:
+    """What is wrong with the documents of a sandbox whose supervisor is gone, as a sentence; empty if nothing is."""
+    try:
+        facts.read_spec(place)
+        facts.read_state(place)
+    except SandboxDamaged as damage:
+        return f"the sandbox ended, and {damage}"
+    return ""
 
 
 async def _wait_for_end(place: Path, wait: timedelta) -> bool:

@@ -1,10 +1,10 @@
 """What a supervisor writes into its sandbox's folder: who holds it, and how it ended."""
 
 # No pathlib or json here: they would slow the supervisor's start.
-# ruff: noqa: PTH105, PTH123
 
 import os
 
+from omoi_os import durable
 from omoi_os.providers.local import processes
 
 STATE, END, OUTPUT = "state.json", "exit.json", "output.log"
@@ -26,8 +26,5 @@ def tell_end(reason: str, figures: dict[str, int | float | None]) -> None:
 
 
 def write(name: str, content: bytes) -> None:
-    """Write a file of the sandbox's folder so that it is there as a whole or not at all."""
-    fd = os.open(f"{name}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with open(fd, "wb") as file:
-        file.write(content)
-    os.replace(f"{name}.new", name)
+    """Write a file of the sandbox's folder so that it is there as a whole or not at all, after a power cut too."""
+    durable.write(name, content)

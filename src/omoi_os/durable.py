@@ -1,0 +1,74 @@
+"""Files that survive a power cut: what these functions have returned from is on disk.
+
+A rename alone is not enough: after a cut the new name may lead to an empty file, or the old name may be back.
+"""
+
+# Only `os`: a sandbox's supervisor uses this too, and every import slows its start.
+# ruff: noqa: PTH100, PTH102, PTH105, PTH108, PTH112, PTH120
+
+import os
+
+
+def write(path: "str | os.PathLike[str]", content: bytes, *, mode: int = 0o600) -> None:
+    """Replace a file as a whole: write aside, fsync, rename, fsync the folder."""
+    draft = _draft(path, content, mode=mode)
+    try:
+        os.replace(draft, path)
+    except OSError:
+        os.unlink(draft)
+        raise
+    sync_folder(os.path.dirname(os.fspath(path)) or ".")
+
+
+def create(path: "str | os.PathLike[str]", content: bytes, *, mode: int = 0o600) -> bool:
+    """Write a file that does not exist yet; False if another process was first, whose content stays."""
+    draft = _draft(path, content, mode=mode)
+    try:
+        # A hard link, unlike a rename, fails when the name is taken.
+        os.link(draft, path)
+    except FileExistsError:
+        return False
+    finally:
+        os.unlink(draft)
+    sync_folder(os.path.dirname(os.fspath(path)) or ".")
+    return True
+
+
+def make_folder(path: "str | os.PathLike[str]", *, mode: int = 0o777) -> None:
+    """Make a folder and its parents, each with its name on disk. One that exists already is left as it is."""
+    parent = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(parent):
+        make_folder(parent)
+    try:
+        os.mkdir(path, mode)
+    except FileExistsError:
+        return
+    sync_folder(parent)
+
+
+def sync_folder(path: "str | os.PathLike[str]") -> None:
+    """Have the names in a folder on disk."""
+    sync(path, os.O_DIRECTORY)
+
+
+def sync(path: "str | os.PathLike[str]", flags: int = 0) -> None:
+    """Have the content of a file on disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _draft(path: "str | os.PathLike[str]", content: bytes, *, mode: int) -> str:
+    draft = f"{os.fspath(path)}.{os.urandom(6).hex()}.new"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+    except BaseException:
+        os.unlink(draft)
+        raise
+    return draft

@@ -1,0 +1,26 @@
+"""The rows that an orchestrator compares, each read by itself when one of them cannot be read."""
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from omoi_os.orchestrator.context import Context
+from omoi_os.providers.base import SandboxProvider
+from omoi_os.sandboxes import repository as sandboxes_repository
+from omoi_os.sandboxes.models import Sandbox
+from omoi_os.tasks.models import Task
+
+
+async def alive(context: Context, provider: SandboxProvider) -> list[tuple[Sandbox, Task]]:
+    """The sandboxes of a provider at this place that have not ended, each with its task. A bad row is left out."""
+    where = {"provider": provider.name, "site": provider.site}
+    try:
+        async with context.sessions() as session:
+            return await sandboxes_repository.alive_with_tasks(session, **where)
+    except (SQLAlchemyError, ValueError, TypeError):
+        async with context.sessions() as session:
+            ids = await sandboxes_repository.alive_ids(session, **where)
+    found: list[tuple[Sandbox, Task]] = []
+    for sandbox_id in ids:
+        with context.health.isolated(f"sandbox {sandbox_id}"):
+            async with context.sessions() as session:
+                found += await sandboxes_repository.alive_with_tasks(session, **where, sandbox_id=sandbox_id)
+    return found
