@@ -176,8 +176,9 @@ def test_a_follow_up_after_completion_is_done_in_the_same_session(make_platform:
     completed = [event["event_data"] for event in events if event["event_type"] == "agent.completed"]
     assert [data["final_output"] for data in completed] == ["one is done", "two is done"]
     assert completed[0]["session_id"] == completed[1]["session_id"]
-    assert platform.git(project, "show", f"{done['branch_name']}:two") == "two"
-    assert platform.git(project, "rev-parse", done["branch_name"]) == completed[1]["commit_sha"]
+    assert [data["branch_name"] for data in completed] == [done["branch_name"], f"wip/{done['id']}"]
+    assert platform.git(project, "show", f"wip/{done['id']}:two") == "two"
+    assert platform.git(project, "rev-parse", done["branch_name"]) == done["result"]["commit_sha"]
     assert platform.task(ordered["task_id"])["status"] == "completed"
     assert terminated["event_data"]["reason"] == "its work is done"
     assert platform.stop() == 0

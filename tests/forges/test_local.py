@@ -242,3 +242,21 @@ def test_a_forge_is_found_by_its_name(tmp_path: Path) -> None:
     assert forge.root == tmp_path / "repos"
     with pytest.raises(ForgeError, match="'gitea'"):
         make_forge("gitea", Settings(data_dir=tmp_path))
+
+
+async def test_a_held_branch_does_not_move(forge: LocalForge) -> None:
+    repository = a_repository()
+    await forge.ensure_repository(repository)
+    head = await forge.create_branch(repository, "feature/held")
+    path = forge.path(repository)
+    other = git("commit-tree", "-p", head, "-m", "other", f"{head}^{{tree}}", at=path)
+
+    async with forge.held(repository, "feature/held", head) as is_head:
+        with pytest.raises(subprocess.CalledProcessError):
+            git("update-ref", "refs/heads/feature/held", other, at=path)
+    git("update-ref", "refs/heads/feature/held", other, at=path)
+    async with forge.held(repository, "feature/held", head) as is_still_head:
+        pass
+
+    assert (is_head, is_still_head) == (True, False)
+    assert await forge.branch_head(repository, "feature/held") == other

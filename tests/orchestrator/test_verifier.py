@@ -4,7 +4,9 @@ from datetime import UTC, datetime
 
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
+from omoi_os.forges import git
 from omoi_os.forges.addresses import repository_of
+from omoi_os.forges.local import LocalForge
 from omoi_os.forges.registry import make_forge
 from omoi_os.orchestrator import verifier
 from omoi_os.protocol.assignment import ExecutionMode
@@ -13,6 +15,7 @@ from omoi_os.sandboxes.events import record_events
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
+from omoi_os.tasks.verdict import Verdict
 from tests.builders import a_project, a_task, a_ticket, a_work_sandbox
 from tests.orchestrator.conftest import MakeContext
 
@@ -42,3 +45,36 @@ async def test_an_exploration_is_done_with_its_report_whatever_the_tickets_comma
     assert done.result is not None
     assert (done.result["final_output"], done.result["checks"]) == ("It is small.", [])
     assert (done.result["verdict"], done.result["verified"]) == ("unchecked", False)
+
+
+async def test_no_verdict_is_stored_for_a_commit_that_is_no_longer_the_head(
+    sessions: Sessions, make_context: MakeContext
+) -> None:
+    context, bus, now = make_context(), MemoryBus(), datetime.now(UTC)
+    async with sessions.begin() as session:
+        project = await a_project(session)
+        task = await a_task(session, bus, await a_ticket(session, project))
+        sandbox, _ = await a_work_sandbox(session, bus, task, now=now)
+        said = [Event(EventType.AGENT_STARTED, {}), Event(EventType.AGENT_COMPLETED, {"success": True})]
+        await record_events(session, bus, sandbox, said, now=now, masker=Masker())
+        task.lease_owner = context.owner
+    forge, repository, branch = LocalForge(context.settings.repositories_dir), repository_of(project), task.branch_name
+    await forge.ensure_repository(repository)
+    base = await forge.create_branch(repository, branch or "")
+    commits = []
+    for name in ("checked", "pushed meanwhile"):
+        made = await git.run("commit-tree", "-p", base, "-m", name, f"{base}^{{tree}}", git_dir=forge.path(repository))
+        await git.run("update-ref", f"refs/heads/{branch}", made, git_dir=forge.path(repository))
+        commits.append(made)
+
+    await verifier._decide(context, task, project, commit=commits[0], verdict=Verdict.VERIFIED, reason=None)
+    async with sessions() as session:
+        undecided = await session.get_one(Task, task.id)
+    await verifier.verify(context)
+    await context.jobs.finish("verify", timeout=60)
+
+    async with sessions() as session:
+        done = await session.get_one(Task, task.id)
+    assert undecided.status == TaskState.VERIFYING
+    assert done.result is not None
+    assert (done.status, done.result["commit_sha"]) == (TaskState.COMPLETED, commits[1])

@@ -153,7 +153,9 @@ async def test_a_follow_up_is_done_and_handed_in_and_then_the_worker_goes_by_its
     second = platform.of_type("agent.completed")[1]["event_data"]
     assert second["session_id"] == first["session_id"]
     assert second["final_output"] == "changed"
-    assert second["commit_sha"] == git(repository, "rev-parse", BRANCH) != first["commit_sha"]
+    assert (first["branch_name"], first["commit_sha"]) == (BRANCH, git(repository, "rev-parse", BRANCH))
+    assert second["commit_sha"] == git(repository, "rev-parse", second["branch_name"]) != first["commit_sha"]
+    assert second["branch_name"].startswith("wip/")
     assert len(platform.of_type("agent.waiting")) == 2
 
 

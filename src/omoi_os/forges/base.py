@@ -1,5 +1,6 @@
 """What every forge does: the platform's side of a repository. Agents reach it through the gateway only."""
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -38,6 +39,9 @@ class Forge(Protocol):
 
     async def has_commits(self, repository: Repository, name: str) -> bool:
         """Whether the branch holds commits that the default branch does not."""
+
+    def held(self, repository: Repository, name: str, commit: str) -> AbstractAsyncContextManager[bool]:
+        """Keep the branch from moving while the block runs, if it is at this commit; the value is False if not."""
 
     def mirror(self, repository: Repository) -> Path | None:
         """A bare repository on this machine with the same objects, from which a clone may take them; or None."""

@@ -5,6 +5,7 @@ import fcntl
 import os
 import secrets
 import shutil
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from omoi_os.children import kill_marked
 from omoi_os.errors import ForgeError
 from omoi_os.forges import checkouts, claims, git
 from omoi_os.forges.base import Repository
+from omoi_os.forges.held import hold
 
 #: The largest pack that one push may bring.
 MAX_PUSH_BYTES = 1 << 30
@@ -109,6 +111,10 @@ class LocalForge:
     async def branch_head(self, repository: Repository, name: str) -> str | None:
         """The commit, or None when there is no such branch."""
         return (await _heads(self.path(repository), name)).get(name)
+
+    def held(self, repository: Repository, name: str, commit: str) -> AbstractAsyncContextManager[bool]:
+        """Keep the branch from moving while the block runs, if it is at this commit."""
+        return hold(self.path(repository), _ref(name), commit)
 
     async def has_commits(self, repository: Repository, name: str) -> bool:
         """Whether the branch holds commits that the default branch does not."""

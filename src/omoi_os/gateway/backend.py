@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from email.parser import BytesHeaderParser
 
@@ -21,9 +21,17 @@ _RESPONSE_HEADERS = ("Content-Type", "Cache-Control", "Expires", "Pragma")
 
 
 async def serve(
-    request: web.Request, variables: Mapping[str, str], *, config: Mapping[str, str], body: AsyncIterator[bytes]
+    request: web.Request,
+    variables: Mapping[str, str],
+    *,
+    config: Mapping[str, str],
+    body: AsyncIterator[bytes],
+    descriptors: Sequence[int] = (),
 ) -> web.StreamResponse:
-    """Answer with what git says. The process is gone when this returns, however it ends."""
+    """Answer with what git says. The process is gone when this returns, however it ends.
+
+    `descriptors` are open in git and in what it starts.
+    """
     process = await asyncio.create_subprocess_exec(
         "git",
         "http-backend",
@@ -34,6 +42,7 @@ async def serve(
         cwd="/",
         start_new_session=True,
         limit=_MAX_HEAD_BYTES,
+        pass_fds=tuple(descriptors),
     )
     assert process.stdin is not None  # noqa: S101  all three are pipes
     assert process.stdout is not None  # noqa: S101

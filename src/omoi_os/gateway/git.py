@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 from aiohttp import StreamReader, web
@@ -12,7 +13,8 @@ from omoi_os.forges.claims import CLAIMS
 from omoi_os.forges.git import SAFE_CONFIG
 from omoi_os.forges.local import MAX_PUSH_BYTES, LocalForge
 from omoi_os.forges.registry import make_forge
-from omoi_os.gateway import backend, pushes
+from omoi_os.gateway import backend, branch_guard, pushes
+from omoi_os.gateway.branch_guard import Guard, guarding
 from omoi_os.gateway.callers import Caller
 from omoi_os.gateway.parts import PARTS, Parts
 
@@ -48,7 +50,7 @@ async def serve(request: web.Request) -> web.StreamResponse:
         return _say_no("A sandbox that verifies a result may not push.")
     async with parts.git_slots.one(caller.sandbox_id):
         if call == _PUSH:
-            return await _receive(request, caller, repository)
+            return await _receive(request, caller, repository, parts)
         return await backend.serve(
             request,
             _variables(request, repository, service=service, call=call),
@@ -57,24 +59,42 @@ async def serve(request: web.Request) -> web.StreamResponse:
         )
 
 
-async def _receive(request: web.Request, caller: Caller, repository: Path) -> web.StreamResponse:
+async def _receive(request: web.Request, caller: Caller, repository: Path, parts: Parts) -> web.StreamResponse:
     if "Content-Encoding" in request.headers:
         raise RequestError("send a push as it is, without Content-Encoding")
     push = await pushes.read_push(request.content)
     body = _bounded(request.content, push.raw)
-    if reason := pushes.why_not(push, caller):
+    commit = pushes.new_head(push, caller)
+    reason = pushes.why_not(push, caller)
+    if reason is None and commit is not None:
+        reason = await branch_guard.why_closed(parts.sessions, caller)
+    if reason is not None:
         # Git listens only once it has sent everything.
         async for _ in body:
             pass
         told = pushes.report(push, reason)
         return web.Response(body=told, content_type=f"application/x-{_PUSH}-result") if told else _say_no(reason)
     rewrite = "false" if pushes.may_rewrite(push, caller) else "true"
-    return await backend.serve(
-        request,
-        _variables(request, repository, service=_PUSH, call=_PUSH),
-        config={**_CONFIG, "receive.denyNonFastForwards": rewrite, "receive.denyDeletes": "true"},
-        body=body,
-    )
+    async with _guarding(parts, caller, commit) as guard:
+        return await backend.serve(
+            request,
+            {**_variables(request, repository, service=_PUSH, call=_PUSH), **guard.variables},
+            config={
+                **_CONFIG,
+                "receive.denyNonFastForwards": rewrite,
+                "receive.denyDeletes": "true",
+                **guard.config,
+            },
+            body=body,
+            descriptors=guard.descriptors,
+        )
+
+
+def _guarding(parts: Parts, caller: Caller, commit: str | None) -> AbstractAsyncContextManager[Guard]:
+    """Have git ask before it moves the task's branch; what is kept aside may always move."""
+    if commit is None:
+        return nullcontext(Guard())
+    return guarding(parts.sessions, caller, folder=parts.settings.data_dir / "git-hooks", commit=commit)
 
 
 def _repository(caller: Caller, parts: Parts) -> Path:

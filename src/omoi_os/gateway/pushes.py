@@ -104,6 +104,12 @@ def _is_default(ref: str, caller: Caller) -> bool:
     return ref.lower() == _head(caller.repository.default_branch).lower()
 
 
+def new_head(push: Push, caller: Caller) -> str | None:
+    """The commit that the task's branch shall point to, if the push moves it."""
+    own = _head(caller.branch or "")
+    return next((command.new for command in push.commands if command.ref == own), None)
+
+
 def may_rewrite(push: Push, caller: Caller) -> bool:
     """Whether history may be replaced: only unfinished work, kept aside, may be."""
     return all(command.ref == _head(wip_branch(caller.task_id)) for command in push.commands)

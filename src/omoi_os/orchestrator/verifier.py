@@ -1,6 +1,8 @@
 """Verification: "done" is derived. The acceptance commands run in a fresh sandbox at the pushed commit."""
 
+import logging
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
@@ -29,6 +31,8 @@ from omoi_os.tasks.models import Task
 from omoi_os.tasks.verdict import Check, Verdict, judge
 from omoi_os.tasks.verification import acceptance_of
 from omoi_os.tickets.models import Ticket
+
+log = logging.getLogger(__name__)
 
 _NO_COMMIT = "the agent answered without a commit, so there was nothing to check"
 _EXPLORATION = "an exploration ends with a report, which no command can check"
@@ -81,19 +85,19 @@ async def _verify_attempt(context: Context, task: Task, ticket: Ticket, project:
     """Decide on what an agent has just handed in."""
     head, has_commits = await _pushed(context, task, project)
     if task.task_type == ExecutionMode.EXPLORATION:
-        await _decide(context, task.id, commit=head, verdict=Verdict.UNCHECKED, reason=_EXPLORATION)
+        await _decide(context, task, project, commit=head, verdict=Verdict.UNCHECKED, reason=_EXPLORATION)
     elif not has_commits and task.requires_commit:
         # The start of its branch is no work of its own.
         reason = f"no commit was pushed to {task.branch_name}"
-        await _decide(context, task.id, commit="", verdict=Verdict.FAILED, reason=reason)
+        await _decide(context, task, project, commit="", verdict=Verdict.FAILED, reason=reason)
     elif not head or (not has_commits and task.task_type != ExecutionMode.VALIDATION):
-        await _decide(context, task.id, commit="", verdict=Verdict.UNCHECKED, reason=_NO_COMMIT)
+        await _decide(context, task, project, commit="", verdict=Verdict.UNCHECKED, reason=_NO_COMMIT)
     else:
         commands = acceptance_of(project, ticket)
         subject = Subject(task, ticket, project, head, commands)
         checks = await run_checks(context, subject) if commands else []
         verdict, why = judge(checks)
-        await _decide(context, task.id, commit=head, verdict=verdict, reason=why, checks=checks)
+        await _decide(context, task, project, commit=head, verdict=verdict, reason=why, checks=checks)
 
 
 async def _pushed(context: Context, task: Task, project: Project) -> tuple[str, bool]:
@@ -106,19 +110,26 @@ async def _pushed(context: Context, task: Task, project: Project) -> tuple[str, 
 
 async def _decide(
     context: Context,
-    task_id: UUID,
+    task: Task,
+    project: Project,
     *,
     commit: str,
     verdict: Verdict,
     reason: str | None,
     checks: Sequence[Check] = (),
 ) -> None:
-    """Accept the result, or give the task back with what failed for the next attempt's prompt."""
-    async with context.sessions() as session, session.begin():
+    """Accept the result, or give the task back with what failed for the next attempt's prompt.
+
+    The branch is held where it is meanwhile. If it has moved, nothing is decided: its new head is verified next.
+    """
+    async with _held(context, project, task, commit) as is_head, context.sessions() as session, session.begin():
+        if not is_head:
+            log.info("task %s: %s moved while %s was checked", task.id, task.branch_name, commit)
+            return
         now = context.now()
-        task = await session.get_one(Task, task_id)
+        task = await session.get_one(Task, task.id)
         sandbox = await sandboxes_repository.lock(session, task.sandbox_id or "")
-        task = await tasks_repository.lock(session, task_id)
+        task = await tasks_repository.lock(session, task.id)
         if task.status != TaskState.VERIFYING or task.lease_owner != context.owner:
             return
         result = _result(task, commit=commit, verdict=verdict, reason=reason, checks=checks)
@@ -137,6 +148,14 @@ async def _decide(
             backoff=context.backoff,
             now=now,
         )
+
+
+def _held(context: Context, project: Project, task: Task, commit: str) -> AbstractAsyncContextManager[bool]:
+    """Hold the task's branch at this commit; without a commit there is nothing to hold."""
+    if not commit:
+        return nullcontext(True)
+    forge = make_forge(project.forge, context.settings)
+    return forge.held(repository_of(project), task.branch_name or "", commit)
 
 
 async def _verify_again(context: Context, task: Task, ticket: Ticket, project: Project) -> None:

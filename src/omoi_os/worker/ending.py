@@ -49,7 +49,7 @@ class Ending:
                 **self._figures(),
                 "stop_reason": work.stop_reason,
                 "iterations": work.iterations,
-                "branch_name": self._repository.assignment.branch_name,
+                "branch_name": handed_in.branch_name,
                 "commit_sha": handed_in.commit_sha,
                 "files_changed": list(handed_in.files_changed),
                 **changed,

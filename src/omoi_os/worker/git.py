@@ -233,6 +233,12 @@ class Repository:
         """Push what is checked out to the task's branch."""
         await self.repeat(self._push, tries=PUSH_TRIES)
 
+    async def push_aside(self) -> None:
+        """Push what is checked out to the work-in-progress branch, in place of what is there."""
+        await self.repeat(
+            lambda: self.run("push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{self.wip}"), tries=PUSH_TRIES
+        )
+
     async def _push(self) -> None:
         await self.run("push", "--quiet", "origin", f"HEAD:refs/heads/{self.assignment.branch_name}")
 

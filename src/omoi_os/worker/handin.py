@@ -14,28 +14,36 @@ from omoi_os.worker.unfinished import save_unfinished_work
 
 @dataclass(frozen=True, slots=True)
 class HandedIn:
-    """What the branch holds now, and what this sandbox changed in it."""
+    """What a branch holds now, and what this sandbox changed in it."""
 
+    branch_name: str
     commit_sha: str | None
     files_changed: tuple[str, ...] = ()
 
 
-async def hand_in(repository: Repository, base: str | None) -> HandedIn | Failure:
-    """Commit and push, where that is what is expected; may be repeated. `base` is the commit it all began from."""
+async def hand_in(repository: Repository, base: str | None, *, aside: bool = False) -> HandedIn | Failure:
+    """Commit and push, where that is what is expected; may be repeated. `base` is the commit it all began from.
+
+    With `aside` the work goes to the work-in-progress branch: the task's own branch no longer changes once its result
+    was reported.
+    """
     assignment = repository.assignment
+    branch = repository.wip if aside else assignment.branch_name
     if assignment.mode != ExecutionMode.IMPLEMENTATION or not base:
-        return HandedIn(base)
+        return HandedIn(assignment.branch_name, base)
     try:
         await repository.commit(f"{assignment.title}\n\nTask: {assignment.task_id}\n")
         commit = await repository.head()
         changed = await repository.files_changed(base)
-        if commit != base:
+        if commit != base and aside:
+            await repository.push_aside()
+        elif commit != base:
             await repository.push()
             repository.remember_base(commit)
     except (GitError, OSError) as error:
         final = isinstance(error, GitError) and error.final
         return Failure(str(error), "tool" if final else "network", "The work could not be pushed to its branch.")
-    return HandedIn(commit, tuple(changed))
+    return HandedIn(branch, commit, tuple(changed))
 
 
 async def save_unfinished(repository: Repository, base: str | None) -> str | None:

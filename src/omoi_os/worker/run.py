@@ -130,6 +130,7 @@ class Run:
         )
         # Not beside the clone: the CLI takes its git status and looks for skills as soon as it starts.
         await work.begin(exchange, resume=session.id if session else None)
+        is_reported = False
         while True:
             self._ending.is_told = False
             failure = await work.converse(exchange)
@@ -138,7 +139,7 @@ class Run:
             if exchange.paused and await self._stay():
                 continue
             self._report.phase = "pushing"
-            handed_in = await hand_in(self._repository, self._ending.base)
+            handed_in = await hand_in(self._repository, self._ending.base, aside=is_reported)
             if isinstance(handed_in, Failure):
                 return handed_in
             # Not over while something was said that the agent has not heard.
@@ -148,6 +149,7 @@ class Run:
             if self._assignment.linger_seconds <= 0:
                 await exchange.end()
             await self._ending.complete(exchange, work, handed_in)
+            is_reported = True
             if not await self._stay(handed_in.commit_sha):
                 await self._let_go(exchange)
                 return None

@@ -1,0 +1,3 @@
+start
+verify refs/heads/feature/x 
+prepare
