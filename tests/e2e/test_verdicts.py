@@ -104,3 +104,29 @@ def test_an_accepted_verification_survives_the_orchestrator(platform: Platform) 
     assert (again.status_code, "already being verified" in again.json()["detail"]) == (409, True)
     assert (done["status"], done["attempt"], done["result"]["verdict"]) == ("completed", 1, "verified")
     assert done["result"]["checks"][0]["command"] == "sleep 2; grep -q 42 answer"
+
+
+def test_a_check_finds_nothing_of_what_an_earlier_one_did(platform: Platform) -> None:
+    platform.script(
+        "tampers",
+        """
+        match: '(?i)tampered with'
+        steps:
+          - tool: Bash
+            input: {command: 'echo changed >> README.md'}
+          - text: done
+        """,
+    )
+    task = platform.finished(platform.ticket("README tampered with")["id"])
+    attack = "git update-ref refs/remotes/origin/main HEAD; git config --global alias.diff '!true'; touch /tmp/left x"
+    unchanged = "git diff --quiet origin/main -- README.md"
+    clean = "! ls /tmp/left x && test -z \"$(git config --global alias.diff)\" && ! grep -qs '^sleep$' /proc/*/comm"
+
+    together = verified_again(platform, task["id"], acceptance=[f"{attack}; {unchanged}"])["result"]
+    apart = verified_again(platform, task["id"], acceptance=[attack, unchanged])["result"]
+    nothing_left = verified_again(platform, task["id"], acceptance=[f"{attack}; (setsid sleep 600 &)", clean])["result"]
+
+    assert together["verdict"] == "verified", together  # positive control: within one command the attack works
+    assert apart["verdict"] == "failed", apart
+    assert [check["exit_code"] for check in apart["checks"]] == [0, 1]
+    assert nothing_left["verdict"] == "verified", nothing_left

@@ -1,4 +1,4 @@
-"""Runs the acceptance commands on one commit in a fresh sandbox."""
+"""Runs the acceptance commands on one commit, each in a fresh sandbox."""
 
 import asyncio
 import logging
@@ -49,19 +49,28 @@ async def run_checks(context: Context, subject: Subject) -> list[Check]:
     """Run every command in order, stopping at the first that fails."""
     if complaint := await _count_try(context, subject.task):
         return [Check("verification", 1, complaint)]
+    checks: list[Check] = []
+    for command in subject.commands:
+        await _renew_lease(context, subject.task)
+        checks.append(await _run_alone(context, subject, command))
+        if checks[-1].has_failed:
+            break
+    return checks
+
+
+async def _run_alone(context: Context, subject: Subject, command: str) -> Check:
+    """Run one command in a sandbox of its own.
+
+    A command runs code of the change and may write everywhere inside: to refs, to git's configuration, to the home
+    folder. Whatever shared a sandbox with it would prove nothing.
+    """
     work = await _open_sandbox(context, subject)
     ref: SandboxRef | None = None
     try:
         ref = await work.provider.create(verify_spec(context.settings, work, owner=context.installation))
         await record_started(context, work.sandbox.id, ref)
         await _check_out(work.provider, ref, url=git_url(context.settings, work), commit=subject.commit)
-        checks: list[Check] = []
-        for command in subject.commands:
-            await _renew_lease(context, subject.task)
-            checks.append(await _run_check(context, work.provider, ref, command))
-            if checks[-1].has_failed:
-                break
-        return checks
+        return await _run_check(context, work.provider, ref, command)
     finally:
         await settle(context, work.sandbox, ref, GONE)
 
