@@ -51,7 +51,7 @@ async def test_a_message_is_queued_handed_to_the_worker_and_shown(ada: httpx.Asy
         sent["message_id"], "user_message", "also print C(10,5)", "next_tool", "user:ada@example.org"
     )
     (shown,) = await history(ada, worker)
-    assert shown == item | {"status": "queued", "delivered_at": None, "seen_at": None}
+    assert shown == item | {"status": "queued", "delivered_at": None, "seen_at": None, "redeliveries": 0}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Messages: kept in order until acknowledged, with receipts that are given once and only to one's own."""
 
 import asyncio
+import json
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -16,7 +17,7 @@ from omoi_os.errors import Conflict, TooMany
 from omoi_os.ids import token_hash
 from omoi_os.protocol.events import Event, EventType
 from omoi_os.protocol.messages import Deliver, MessageType
-from omoi_os.sandboxes import mailbox, message_repository, messages, service
+from omoi_os.sandboxes import mailbox, message_repository, messages, service, transcripts
 from omoi_os.sandboxes.events import record_events
 from omoi_os.sandboxes.lifecycle import Purpose, SandboxState, StopCause
 from omoi_os.sandboxes.masking import Masker
@@ -218,10 +219,140 @@ async def test_nobody_hears_what_is_said_to_an_ended_stopping_or_verifying_sandb
         await say(session, verifying)
 
 
+def entry(message_id: UUID, kind: str = "user", **fields: object) -> bytes:
+    """A line of a conversation that carries a message."""
+    content = f"[message {message_id} user_message from user:ada@example.org]\nhello\n"
+    line = {"type": kind, "uuid": str(uuid4()), "message": {"role": "user", "content": content}, **fields}
+    return json.dumps(line).encode() + b"\n"
+
+
+async def save(session: AsyncSession, sandbox: Sandbox, *lines: bytes, start: int = 0) -> int:
+    part = transcripts.pack(b"".join(lines), Masker(), start=start)
+    return await transcripts.store(session, sandbox, part, session_id="s", now=LATER)
+
+
+async def see(session: AsyncSession, sandbox: Sandbox, *ids: UUID) -> None:
+    for message_id in ids:
+        await injected(session, sandbox, str(message_id), seq=sandbox.acked_seq + 1)
+    await messages.mark_seen(session, MemoryBus(), sandbox.id, ids, now=LAST)
+
+
+async def next_attempt(session: AsyncSession, sandbox: Sandbox) -> Sandbox:
+    bus = MemoryBus()
+    await service.end(session, bus, sandbox, state=SandboxState.LOST, reason="gone", now=LAST)
+    task = await task_of(session, sandbox)
+    await tasks.give_back(session, bus, task, cause=EndCause.WORK, reason="lost", backoff=timedelta(0), now=LAST)
+    return (await a_work_sandbox(session, bus, task, now=LAST))[0]
+
+
+async def redeliveries(session: AsyncSession, message_id: UUID) -> int:
+    return (await session.get_one(SandboxMessage, message_id, populate_existing=True)).redeliveries
+
+
+async def test_what_was_seen_is_delivered_again_when_the_resumed_conversation_lacks_it(session: AsyncSession) -> None:
+    first, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
+    kept, also_kept, lost, repeated = [await say(session, first, name) for name in "abcd"]
+    await see(session, first, kept, also_kept, lost, repeated)
+    stored = await save(session, first, entry(kept))
+    # What was only queued inside, or is a copy of a request, is no part of what a new process resumes.
+    await save(
+        session,
+        first,
+        entry(also_kept, "attachment"),
+        entry(repeated, "queue-operation"),
+        entry(repeated, "api-request-blob"),
+        entry(repeated, isSidechain=True),
+        entry(repeated)[:-20] + b"\n",
+        start=stored,
+    )
+
+    second = await next_attempt(session, first)
+
+    assert await waiting(session, second) == [lost, repeated]
+    assert [await redeliveries(session, each) for each in (kept, also_kept, lost, repeated)] == [0, 0, 1, 1]
+    assert (await receipts(session, lost))[2] == "queued"
+    assert (await told(session))[-1] == (str(repeated), "queued", LAST.isoformat())
+    await see(session, second, lost)
+    assert (await receipts(session, lost))[2] == "seen"
+
+
+async def test_what_was_seen_is_delivered_again_when_no_conversation_was_saved(session: AsyncSession) -> None:
+    first, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
+    message_id = await say(session, first)
+    await see(session, first, message_id)
+
+    assert await waiting(session, await next_attempt(session, first)) == [message_id]
+
+
+async def test_only_the_conversation_that_is_resumed_counts(session: AsyncSession) -> None:
+    first, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
+    message_id = await say(session, first)
+    await see(session, first, message_id)
+    await save(session, first, entry(message_id))
+    second = await next_attempt(session, first)
+    assert await waiting(session, second) == []
+    await save(session, second, b'{"type": "user", "uuid": "another"}\n')
+
+    assert await waiting(session, await next_attempt(session, second)) == [message_id]
+
+
+async def test_a_conversation_that_is_saved_again_from_its_beginning_replaces_what_it_carried(
+    session: AsyncSession,
+) -> None:
+    first, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
+    message_id = await say(session, first)
+    await see(session, first, message_id)
+    await save(session, first, entry(message_id))
+    await save(session, first, b'{"type": "user", "uuid": "another"}\n')
+
+    assert await waiting(session, await next_attempt(session, first)) == [message_id]
+
+
+async def test_a_message_without_receipt_that_the_resumed_conversation_carries_comes_once(
+    session: AsyncSession,
+) -> None:
+    first, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
+    message_id = await say(session, first)
+    await save(session, first, entry(message_id))
+
+    second = await next_attempt(session, first)
+
+    assert await waiting(session, second) == []
+    await messages.mark_seen(session, MemoryBus(), second.id, [message_id], now=LAST)
+    assert (await receipts(session, message_id))[2] == "seen"
+
+
+async def test_a_conversation_carries_no_message_of_another_task(session: AsyncSession) -> None:
+    first, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
+    other, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
+    message_id = await say(session, other)
+    await see(session, other, message_id)
+    await save(session, first, entry(message_id))
+
+    assert await waiting(session, await next_attempt(session, other)) == [message_id]
+
+
+async def test_an_agent_that_starts_without_its_conversation_gets_every_message_again(session: AsyncSession) -> None:
+    first, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
+    kept = await say(session, first)
+    await see(session, first, kept)
+    await save(session, first, entry(kept))
+    second = await next_attempt(session, first)
+    own = await say(session, second)
+    await injected(session, second, str(own), seq=1)
+
+    event = Event(EventType.AGENT_ERROR, {"error": "refused", "conversation_lost": True}, seq=2)
+    await record_events(session, MemoryBus(), second, [event], now=LAST, masker=Masker())
+
+    assert await waiting(session, second) == [kept, own]
+    assert [await redeliveries(session, each) for each in (kept, own)] == [1, 1]
+
+
 async def test_what_an_agent_may_not_have_seen_waits_for_the_next_attempt(session: AsyncSession) -> None:
     bus = MemoryBus()
     first, _ = await a_work_sandbox(session, bus, now=NOON)
     queued, acked, delivered, seen, forged = [await say(session, first, name) for name in "abcde"]
+    await save(session, first, entry(seen))
     await messages.acknowledge(session, first, [acked], now=NOON)
     await injected(session, first, str(delivered), seq=1)
     await injected(session, first, str(seen), seq=2)

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from omoi_os.protocol.messages import ids_in_conversation
 from omoi_os.worker.api import Api
 from omoi_os.worker.places import Places
-from omoi_os.worker.session import Session, restore_session
+from omoi_os.worker.session import Session, SessionLost, restore_session
 
 from .conftest import Worker
 from .platform import API, BASH, EDIT, HANG, TOKEN, WRITE, Platform
@@ -128,6 +129,33 @@ async def test_a_session_is_written_whole_and_where_the_cli_looks(platform: Plat
     assert written.read_bytes() == b"\n".join([*lines[:2], b""])
 
     platform.session = ("../../evil", b'{"type": "user"}\n')
-    assert await restore_session(api, places) is None
+    with pytest.raises(SessionLost):
+        await restore_session(api, places)
     platform.session = None
     assert await restore_session(api, places) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "deliver"), [("short", "next_tool"), ("long " * 3000, "next_tool"), ("later", "end_of_turn")]
+)
+async def test_a_message_that_the_agent_was_given_is_part_of_the_saved_conversation(
+    worker: Worker, platform: Platform, content: str, deliver: str
+) -> None:
+    message_id = await platform.say(content, deliver=deliver)
+    await worker.start()
+    assert (await worker.end())[0] == 0
+
+    assert any(message_id in asked for asked in platform.asked)
+    (conversation,) = platform.transcripts.values()
+    assert ids_in_conversation(conversation) == {message_id}
+
+
+async def test_a_conversation_that_is_lost_is_reported_so_that_its_messages_come_again(
+    worker: Worker, platform: Platform
+) -> None:
+    platform.session = (SESSION, b"damaged\n")
+    await worker.start(attempt=2)
+    assert (await worker.end())[0] == 0
+
+    (error,) = platform.of_type("agent.error")
+    assert error["event_data"]["conversation_lost"] is True

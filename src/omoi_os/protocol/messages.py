@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -97,3 +98,25 @@ def ids_in(body: bytes) -> set[str]:
     if _MARK_START not in body:
         return set()
     return {match[1].decode() for match in _MARK_IN_JSON.finditer(body)}
+
+
+#: Lines of a saved conversation that a resumed one is made of. Others repeat what was queued or sent to the model.
+_CONVERSATION = frozenset({"user", "attachment"})
+
+
+def ids_in_conversation(lines: bytes) -> set[str]:
+    """Return the ids of the messages that a conversation carries, as the agent's CLI saves it, one JSON value a line.
+
+    A line that is damaged, or that does not belong to the agent's own conversation, carries none.
+    """
+    return {found for line in lines.split(b"\n") if _MARK_START in line for found in _ids_in_line(line)}
+
+
+def _ids_in_line(line: bytes) -> set[str]:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return set()
+    if not isinstance(entry, dict) or entry.get("isSidechain") is True or not isinstance(entry.get("uuid"), str):
+        return set()
+    return ids_in(line) if entry.get("type") in _CONVERSATION else set()

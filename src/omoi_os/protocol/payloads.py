@@ -186,6 +186,8 @@ class Trouble(Payload, total=False):
     hint: str
     #: What of a reply was there when it broke off.
     partial_output: str
+    #: The agent starts without the conversation of the attempt before: what was said in it is delivered again.
+    conversation_lost: bool
     #: This stands for an event whose bytes in the worker's spool are not what was written.
     spool_corrupt: bool
 

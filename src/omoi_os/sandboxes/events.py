@@ -20,7 +20,14 @@ from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
 
 #: What of a worker's events changes more than the log and the sandbox's own columns.
-EFFECTS = frozenset({EventType.AGENT_COMPLETED, EventType.AGENT_FAILED, EventType.AGENT_MESSAGE_INJECTED})
+EFFECTS = frozenset(
+    {
+        EventType.AGENT_COMPLETED,
+        EventType.AGENT_ERROR,
+        EventType.AGENT_FAILED,
+        EventType.AGENT_MESSAGE_INJECTED,
+    }
+)
 #: How an event that could not be taken is kept: its number is used up, its content is not stored.
 REJECTED = "rejected"
 
@@ -157,6 +164,8 @@ async def _take_effect(session: AsyncSession, bus: Bus, sandbox: Sandbox, event:
     await tasks.worker_reported(session, bus, task, now=now)
     if event.event_type == EventType.AGENT_MESSAGE_INJECTED:
         await messages.mark_delivered(session, bus, sandbox, event.event_data.get("message_id"), now)
+    if event.event_type == EventType.AGENT_ERROR and event.event_data.get("conversation_lost") is True:
+        await messages.redeliver(session, bus, sandbox, now=now)
     if event.event_type == EventType.AGENT_COMPLETED and event.event_data.get("success") is True:
         await tasks.agent_says_done(session, bus, task, final_output=_text(event.event_data.get("final_output")))
     if event.event_type == EventType.AGENT_FAILED:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import and_, func, select, update
+from sqlalchemy import ColumnElement, Select, case, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.sandboxes.lifecycle import ENDED, Purpose
@@ -73,19 +73,79 @@ async def see(
     return sorted(((row[0], row[1], row[2] or now) for row in rows), key=lambda row: row[0])
 
 
-async def move_unseen(session: AsyncSession, sandbox: Sandbox) -> Sequence[UUID]:
-    """Give a task's new sandbox what earlier ones, all ended, have not both delivered and seen."""
-    earlier = select(Sandbox.id).where(
-        Sandbox.task_id == sandbox.task_id,
-        Sandbox.purpose == Purpose.WORK,
-        Sandbox.status.in_(ENDED),
-        Sandbox.id != sandbox.id,
-    )
-    done = and_(SandboxMessage.delivered_at.is_not(None), SandboxMessage.seen_at.is_not(None))
+async def note_kept(session: AsyncSession, sandbox: Sandbox, found: Collection[str], *, replaces: bool) -> None:
+    """Take down which messages of a sandbox's task its saved conversation carries.
+
+    `found` comes from the sandbox, so that only ids of the task's own messages count. With `replaces` the conversation
+    was saved from its beginning, and nothing of what it carried before counts.
+    """
+    if replaces:
+        lost = update(SandboxMessage).where(
+            SandboxMessage.sandbox_id.in_(_sandboxes_of(sandbox)), SandboxMessage.kept_in == sandbox.id
+        )
+        await session.execute(lost.values(kept_in=None), execution_options=_NO_SYNC)
+    if not found:
+        return
+    own = select(SandboxMessage.id).where(SandboxMessage.sandbox_id.in_(_sandboxes_of(sandbox)))
+    ids = [each for each in (await session.execute(own)).scalars() if str(each) in found]
+    kept = update(SandboxMessage).where(SandboxMessage.id.in_(ids)).values(kept_in=sandbox.id)
+    await session.execute(kept, execution_options=_NO_SYNC)
+
+
+async def move_lost(session: AsyncSession, sandbox: Sandbox, *, kept_in: str | None) -> Sequence[UUID]:
+    """Queue for a task's new sandbox what the conversation that it resumes, that of `kept_in`, does not carry."""
+    return await _requeue(session, sandbox, _earlier(sandbox), SandboxMessage.kept_in.is_distinct_from(kept_in or ""))
+
+
+async def move_carried(session: AsyncSession, sandbox: Sandbox, *, kept_in: str, now: datetime) -> None:
+    """Give a task's new sandbox the messages without a receipt that its resumed conversation carries: the next request
+    to the model shows them, so they are not handed out again."""
     statement = (
         update(SandboxMessage)
-        .where(SandboxMessage.sandbox_id.in_(earlier), ~done)
-        .values(sandbox_id=sandbox.id, acked_at=None, delivered_at=None, seen_at=None)
+        .where(
+            SandboxMessage.sandbox_id.in_(_earlier(sandbox)),
+            SandboxMessage.kept_in == kept_in,
+            or_(SandboxMessage.delivered_at.is_(None), SandboxMessage.seen_at.is_(None)),
+        )
+        .values(
+            sandbox_id=sandbox.id,
+            acked_at=func.coalesce(SandboxMessage.acked_at, now),
+            delivered_at=func.coalesce(SandboxMessage.delivered_at, now),
+        )
+    )
+    await session.execute(statement, execution_options=_NO_SYNC)
+
+
+async def requeue_all(session: AsyncSession, sandbox: Sandbox) -> Sequence[UUID]:
+    """Queue every message of a sandbox's task again that was handed out: its agent starts without a conversation."""
+    return await _requeue(session, sandbox, _sandboxes_of(sandbox), SandboxMessage.acked_at.is_not(None))
+
+
+async def _requeue(
+    session: AsyncSession, sandbox: Sandbox, sandboxes: Select[str], condition: ColumnElement[bool]
+) -> Sequence[UUID]:
+    was_delivered = case((SandboxMessage.delivered_at.is_not(None), 1), else_=0)
+    statement = (
+        update(SandboxMessage)
+        .where(SandboxMessage.sandbox_id.in_(sandboxes), condition)
+        .values(
+            sandbox_id=sandbox.id,
+            acked_at=None,
+            delivered_at=None,
+            seen_at=None,
+            kept_in=None,
+            redeliveries=SandboxMessage.redeliveries + was_delivered,
+        )
         .returning(SandboxMessage.id)
     )
     return sorted((await session.execute(statement, execution_options=_NO_SYNC)).scalars())
+
+
+def _sandboxes_of(sandbox: Sandbox) -> Select[str]:
+    """Select the work sandboxes of a sandbox's task, itself included."""
+    return select(Sandbox.id).where(Sandbox.task_id == sandbox.task_id, Sandbox.purpose == Purpose.WORK)
+
+
+def _earlier(sandbox: Sandbox) -> Select[str]:
+    """Select the earlier work sandboxes of a sandbox's task, all ended."""
+    return _sandboxes_of(sandbox).where(Sandbox.status.in_(ENDED), Sandbox.id != sandbox.id)

@@ -111,6 +111,9 @@ class MessageOut(WaitingMessage):
     status: MessageStatus
     delivered_at: AwareDatetime | None = Field(description="The worker had handed it to the agent.")
     seen_at: AwareDatetime | None = Field(description="It was in a request to the model.")
+    redeliveries: int = Field(
+        description="How often it was queued again after a delivery, because the conversation that carried it was lost."
+    )
 
     @classmethod
     def of(cls, row: SandboxMessage) -> "MessageOut":
@@ -121,6 +124,7 @@ class MessageOut(WaitingMessage):
             status=status,
             delivered_at=row.delivered_at,
             seen_at=row.seen_at if status == MessageStatus.SEEN else None,
+            redeliveries=row.redeliveries,
         )
 
 

@@ -15,7 +15,7 @@ from omoi_os.errors import Conflict, Forbidden, TooMany
 from omoi_os.ids import uuid7
 from omoi_os.projects.repository import owner_seen_by
 from omoi_os.protocol.messages import Deliver, MessageType
-from omoi_os.sandboxes import mailbox, message_repository, repository
+from omoi_os.sandboxes import mailbox, message_repository, repository, transcripts
 from omoi_os.sandboxes.lifecycle import ALIVE, ENDED, Purpose, SandboxState
 from omoi_os.sandboxes.mailbox import Saying, Standing
 from omoi_os.sandboxes.models import Sandbox, SandboxMessage
@@ -133,11 +133,29 @@ async def mark_seen(session: AsyncSession, bus: Bus, sandbox_id: str, ids: Colle
 
 
 async def carry_over(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, now: datetime) -> None:
-    """What a task's earlier sandboxes were told and their agent may not have seen waits for the new one."""
-    moved = await message_repository.move_unseen(session, sandbox)
-    for message_id in moved:
+    """Queue for a task's new sandbox what the conversation that it resumes does not carry, even if it was seen before:
+    the conversation in which it was seen is gone."""
+    resumed = await transcripts.resumed_by(session, sandbox)
+    kept_in = resumed.sandbox_id if resumed else None
+    moved = await message_repository.move_lost(session, sandbox, kept_in=kept_in)
+    if kept_in is not None:
+        await message_repository.move_carried(session, sandbox, kept_in=kept_in, now=now)
+    await _tell_queued(session, bus, sandbox, moved, now=now)
+
+
+async def redeliver(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, now: datetime) -> None:
+    """Queue every message of the task again: the agent starts without the conversation that carried them. The caller
+    holds the sandbox's row."""
+    moved = await message_repository.requeue_all(session, sandbox)
+    await _tell_queued(session, bus, sandbox, moved, now=now)
+
+
+async def _tell_queued(
+    session: AsyncSession, bus: Bus, sandbox: Sandbox, ids: Collection[UUID], *, now: datetime
+) -> None:
+    for message_id in ids:
         _tell(session, sandbox, message_id, MessageStatus.QUEUED, at=now)
-    if moved:
+    if ids:
         await bus.announce(session, Topic.MESSAGES, sandbox.id)
 
 

@@ -180,6 +180,10 @@ class SandboxMessage(Base):
     acked_at: Mapped[datetime | None]
     delivered_at: Mapped[datetime | None]
     seen_at: Mapped[datetime | None]
+    #: The sandbox in whose saved conversation it was last found.
+    kept_in: Mapped[str | None]
+    #: How often it was queued again because the conversation that carried it was lost.
+    redeliveries: Mapped[int] = mapped_column(server_default="0")
 
 
 class Transcript(Base):

@@ -11,7 +11,8 @@ from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.errors import Conflict, NotFound, TooLarge
-from omoi_os.sandboxes import repository
+from omoi_os.protocol.messages import ids_in_conversation
+from omoi_os.sandboxes import message_repository, repository
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Sandbox, Transcript, TranscriptPart
 
@@ -28,13 +29,15 @@ class Part:
     received: int
     size: int
     packed: bytes
+    #: The messages that it carries.
+    message_ids: frozenset[str] = frozenset()
 
 
 def pack(raw: bytes, masker: Masker, *, start: int) -> Part:
     """A part without secrets, compressed. Each line is masked by itself, so that every line stays one JSON value."""
     lines = raw.decode(errors="surrogateescape").split("\n")
     text = "\n".join(masker.mask_text(line) for line in lines).encode(errors="surrogateescape")
-    return Part(start, len(raw), len(text), zlib.compress(text))
+    return Part(start, len(raw), len(text), zlib.compress(text), frozenset(ids_in_conversation(raw)))
 
 
 def session_of(raw: bytes) -> str | None:
@@ -77,6 +80,7 @@ async def store(session: AsyncSession, sandbox: Sandbox, part: Part, *, session_
     await session.flush()
     session.add(TranscriptPart(sandbox_id=sandbox.id, start=part.start, content=part.packed))
     await session.flush()
+    await message_repository.note_kept(session, sandbox, part.message_ids, replaces=part.start == 0)
     return transcript.received_bytes
 
 
@@ -93,6 +97,14 @@ async def to_resume(session: AsyncSession, sandbox: Sandbox) -> tuple[str, Seque
 
     `NotFound` when its task has none.
     """
+    transcript = await resumed_by(session, sandbox)
+    if transcript is None:
+        raise NotFound(f"the task of sandbox {sandbox.id} has no session to resume")
+    return transcript.session_id, await _parts(session, transcript.sandbox_id)
+
+
+async def resumed_by(session: AsyncSession, sandbox: Sandbox) -> Transcript | None:
+    """Return the conversation that a sandbox goes on with; None when its task has none."""
     query = (
         select(Transcript)
         .join(Sandbox, Sandbox.id == Transcript.sandbox_id)
@@ -101,10 +113,7 @@ async def to_resume(session: AsyncSession, sandbox: Sandbox) -> tuple[str, Seque
         .order_by((Transcript.sandbox_id == sandbox.id).desc(), Sandbox.fence.desc())
         .limit(1)
     )
-    transcript = (await session.execute(query)).scalar_one_or_none()
-    if transcript is None:
-        raise NotFound(f"the task of sandbox {sandbox.id} has no session to resume")
-    return transcript.session_id, await _parts(session, transcript.sandbox_id)
+    return (await session.execute(query)).scalar_one_or_none()
 
 
 async def _parts(session: AsyncSession, sandbox_id: str) -> Sequence[bytes]:

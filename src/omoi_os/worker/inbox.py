@@ -88,6 +88,11 @@ class Inbox:
                     await self._arrived.wait()
         return self.waiting
 
+    def forget(self) -> None:
+        """Take again what was delivered: the conversation that carried it is lost, and the server queues it again."""
+        self._known = set(self._held)
+        self._last = None
+
     def find(self, message_id: object) -> Message | None:
         """A message that is not delivered yet."""
         return self._held.get(message_id) if isinstance(message_id, str) else None

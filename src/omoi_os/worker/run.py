@@ -23,7 +23,15 @@ from omoi_os.worker.launch import launch
 from omoi_os.worker.modes import Work
 from omoi_os.worker.prompt import with_description
 from omoi_os.worker.report import Report
-from omoi_os.worker.session import Session, forget_session, is_refusal, not_resumed, restore_session
+from omoi_os.worker.session import (
+    Session,
+    SessionLost,
+    forget_session,
+    is_refusal,
+    lost,
+    not_resumed,
+    restore_session,
+)
 from omoi_os.worker.transcripts import Transcripts
 from omoi_os.worker.usage import Usage
 
@@ -100,16 +108,26 @@ class Run:
 
     async def _attend(self) -> Failure | None:
         """Let the agent work: with the conversation of the attempt before if there is one, else from the beginning."""
-        session = await restore_session(self._api, self._places) if self._assignment.attempt > 1 else None
+        session = None
+        try:
+            if self._assignment.attempt > 1:
+                session = await restore_session(self._api, self._places)
+        except SessionLost as error:
+            self._start_over(lost(str(error)))
         failure = await self._serve(session)
         if session is None or failure is None or self._stopping or self._report.calls or not is_refusal(failure):
             return failure
-        self._report.emit(EventType.AGENT_ERROR, not_resumed(session, failure))
+        self._start_over(not_resumed(session, failure))
         forget_session(self._places, session)
         if self._child:
             await self._child.kill()
         self._child = await AgentChild.adopt(launch(str(self._places.home)))
         return await self._serve(None)
+
+    def _start_over(self, told: dict[str, Any]) -> None:
+        """Report that the conversation is lost, and take messages again that were in it."""
+        self._report.emit(EventType.AGENT_ERROR, told)
+        self.inbox.forget()
 
     def _speak_with(self, child: AgentChild, session: Session | None) -> Exchange:
         return Exchange(

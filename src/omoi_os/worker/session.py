@@ -28,16 +28,26 @@ class Session:
     cost_usd: float
 
 
+class SessionLost(Exception):
+    """There is a conversation, but it cannot be resumed."""
+
+
 async def restore_session(api: Api, places: Places) -> Session | None:
-    """Fetch the task's conversation and write it down for the CLI; None when there is none that can be resumed."""
+    """Fetch the task's conversation and write it down for the CLI; None when there is none, `SessionLost` when there is
+    one that cannot be resumed."""
     for number in range(1, TRIES + 1):
         try:
             found = await api.get_session()
-            return _write(places, *found) if found else None
-        except (HttpError, OSError):
+            session = _write(places, *found) if found else None
+        except (HttpError, OSError) as error:
             # A conversation is worth some patience, but not the attempt.
-            if number < TRIES:
-                await asyncio.sleep(min(5.0, 0.2 * 2**number))
+            if number == TRIES:
+                raise SessionLost(f"The conversation could not be fetched: {error}") from error
+            await asyncio.sleep(min(5.0, 0.2 * 2**number))
+            continue
+        if found and session is None:
+            raise SessionLost("The conversation that was saved is damaged.")
+        return session
     return None
 
 
@@ -55,8 +65,13 @@ def is_refusal(failure: Failure) -> bool:
 
 def not_resumed(session: Session, failure: Failure) -> dict[str, Any]:
     """What is told when the agent begins anew."""
-    error = f"The session {session.id} could not be resumed: {failure.error}"
-    return {"error": error, "error_type": failure.error_type, "hint": "The agent begins the task anew."}
+    return lost(f"The session {session.id} could not be resumed: {failure.error}", failure.error_type)
+
+
+def lost(error: str, error_type: str = "unknown") -> dict[str, Any]:
+    """Describe that the agent starts without the conversation; the platform then delivers its messages again."""
+    hint = "The agent starts the task again, and gets every message again."
+    return {"error": error, "error_type": error_type, "hint": hint, "conversation_lost": True}
 
 
 def _write(places: Places, session_id: str, content: bytes) -> Session | None:

@@ -1375,6 +1375,11 @@ export interface components {
              * @description It was in a request to the model.
              */
             seen_at: string | null;
+            /**
+             * Redeliveries
+             * @description How often it was queued again after a delivery, because the conversation that carried it was lost.
+             */
+            redeliveries: number;
         };
         /**
          * MessagePage
@@ -2617,6 +2622,7 @@ export interface components {
          * @description The attempt is over without a result.
          */
         FailedPayload: {
+            conversation_lost?: boolean;
             cost_usd?: number;
             error?: string;
             /** @enum {unknown} */
@@ -2874,6 +2880,7 @@ export interface components {
          * @description Something went wrong; the run may go on.
          */
         TroublePayload: {
+            conversation_lost?: boolean;
             error?: string;
             /** @enum {unknown} */
             error_type?: "environment" | "model" | "network" | "oom" | "sigkill" | "tool" | "unknown";

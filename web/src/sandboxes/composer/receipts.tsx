@@ -61,6 +61,9 @@ function Receipt({ message }: { message: Message }) {
         <Step name="queued" at={message.queued_at} />
         <Step name="delivered" at={message.delivered_at} />
         <Step name="seen" at={message.seen_at} />
+        {message.redeliveries > 0 ? (
+          <span title="The conversation that carried it was lost, so it was queued again">redelivered</span>
+        ) : null}
       </span>
     </li>
   );
