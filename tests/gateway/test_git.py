@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import os
+import resource
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
+from omoi_os.forges import git
 from omoi_os.forges.addresses import git_path, repository_of
 from omoi_os.forges.branches import wip_branch
 from omoi_os.forges.local import LocalForge
@@ -102,6 +104,28 @@ async def test_a_large_push_is_streamed_to_git(workspace: Workspace) -> None:
 
     code, output = await workspace.git("push", "origin", "HEAD")
 
+    assert code == 0, output
+    assert await workspace.head(workspace.branch) == commit
+
+
+async def test_a_push_that_stands_for_gigabytes_is_refused_and_takes_little_memory(workspace: Workspace) -> None:
+    with (workspace.folder / "bomb.bin").open("wb") as bomb:
+        bomb.truncate(450 << 20)
+    # The client itself streams it.
+    streamed = ("-c", "core.bigFileThreshold=1m")
+    await workspace.git(*streamed, "add", ".")
+    await workspace.git("commit", "-q", "-m", "bomb")
+
+    code, output = await workspace.git(*streamed, "push", "origin", "HEAD")
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+
+    assert code != 0
+    assert "memory" in output
+    assert largest < git.PUSH_MEMORY_BYTES + (64 << 20)
+    # Others, and this one with another commit, go on as before.
+    await workspace.git("reset", "-q", "--hard", "HEAD~1")
+    commit = await workspace.commit("small.bin", os.urandom(32 << 20))
+    code, output = await workspace.git("push", "origin", "HEAD")
     assert code == 0, output
     assert await workspace.head(workspace.branch) == commit
 

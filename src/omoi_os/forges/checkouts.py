@@ -112,7 +112,7 @@ async def _is_worth_it(mirror: Path, commit: str) -> bool:
     """Whether the tree is of a useful size; a small repository can hold an endless one, so looking stops early."""
     if len(commit) != _SHA1_DIGITS:
         return False
-    command = ["git", f"--git-dir={mirror}", "ls-tree", "-r", "-l", "-z", commit]
+    command = git.limited("git", f"--git-dir={mirror}", "ls-tree", "-r", "-l", "-z", commit)
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,

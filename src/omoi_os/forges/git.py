@@ -13,14 +13,45 @@ from omoi_os.errors import ForgeError
 #: Configuration of every git command on a repository whose content is not ours.
 SAFE_CONFIG = {"core.hooksPath": "/dev/null", "core.fsmonitor": "false"}
 
+#: How much memory one git process may allocate, and how long it may compute. A pushed megabyte can stand for gigabytes.
+MEMORY_BYTES = 1 << 30
+CPU_SECONDS = 600
+#: For what a sandbox pushes: git reads an object whole, so this bounds the size of an object too.
+PUSH_MEMORY_BYTES = 384 << 20
+
+#: Configuration that keeps git well below its limit, whatever the repository holds.
+THRIFTY_CONFIG = {
+    "pack.threads": "1",
+    "pack.windowMemory": "64m",
+    "pack.deltaCacheSize": "32m",
+    "core.packedGitLimit": "256m",
+    "core.packedGitWindowSize": "16m",
+    "core.deltaBaseCacheLimit": "32m",
+    # Larger files are streamed, not read whole.
+    "core.bigFileThreshold": "32m",
+}
+#: A pushed file is never streamed: one that does not fit into the memory of a push is refused.
+PUSH_CONFIG = {**THRIFTY_CONFIG, "core.bigFileThreshold": "4g"}
+
+#: Sets the limits in place of the process, so that no copy of this one has to be made for it. A limit that is lower
+#: already stays.
+_LIMIT = 'ulimit -d "$0" 2>/dev/null; ulimit -t "$1" 2>/dev/null; shift; exec "$@"'
+_NO_SUCH_COMMAND = 127
+
 #: What takes no longer than this is over before anybody could miss its parent.
 _QUICK_SECONDS = 60
 
 _IDENTITY = {"NAME": "OmoiOS", "EMAIL": "omoi@localhost"}
 
 
+def limited(*argv: str, memory: int = MEMORY_BYTES, seconds: int = CPU_SECONDS) -> list[str]:
+    """The command with a limit on memory and processor time, which holds for each process that it starts."""
+    return ["/bin/sh", "-c", _LIMIT, str(memory // 1024), str(seconds), *argv]
+
+
 def environment(config: Mapping[str, str] = SAFE_CONFIG, *, global_config: str = "/dev/null") -> dict[str, str]:
     """All that git gets to see of the environment."""
+    config = {**THRIFTY_CONFIG, **config}
     values = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": "/nonexistent",
@@ -55,6 +86,7 @@ async def run(
     global_config: str = "/dev/null",
     variables: Mapping[str, str] | None = None,
     timeout: float = _QUICK_SECONDS,
+    memory: int = MEMORY_BYTES,
 ) -> str:
     """What git prints. A failure is a `ForgeError` with git's last line.
 
@@ -62,21 +94,16 @@ async def run(
     fork of the whole process, which costs more than most commands do.
     """
     where = [f"--git-dir={git_dir}"] if git_dir else []
-    try:
-        process = await asyncio.create_subprocess_exec(
-            "git",
-            *where,
-            *arguments,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={**environment(global_config=global_config), **(variables or {})},
-            cwd="/",
-            start_new_session=True,
-            preexec_fn=die_with_parent(signal.SIGTERM) if timeout > _QUICK_SECONDS else None,
-        )
-    except FileNotFoundError:
-        raise ForgeError("git is not installed: install it and try again") from None
+    process = await asyncio.create_subprocess_exec(
+        *limited("git", *where, *arguments, memory=memory),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**environment(global_config=global_config), **(variables or {})},
+        cwd="/",
+        start_new_session=True,
+        preexec_fn=die_with_parent(signal.SIGTERM) if timeout > _QUICK_SECONDS else None,
+    )
     try:
         async with asyncio.timeout(timeout):
             out, err = await process.communicate(stdin)
@@ -85,6 +112,8 @@ async def run(
     finally:
         if process.returncode is None:
             await end_group(process)
+    if process.returncode == _NO_SUCH_COMMAND:
+        raise ForgeError("git is not installed: install it and try again")
     if process.returncode != 0:
         lines = err.decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
         raise ForgeError(f"git {arguments[0]} failed: {lines[-1][:500]}")

@@ -22,6 +22,8 @@ MAX_PUSH_BYTES = 1 << 30
 _CHECKOUTS = ".checkouts"
 
 _CLONE_SECONDS = 600
+#: A seed is chosen by an administrator and may be large.
+_CLONE_MEMORY_BYTES = 4 << 30
 
 #: In the environment of the processes that fill a folder: which one.
 _MARK = "OMOI_UNFINISHED"
@@ -186,6 +188,7 @@ async def _clone(seed: Path, made: Path, *, config: Path) -> None:
         # All its children carry this as well: those that outlive it can be found by it.
         variables={_MARK: str(config.parent)},
         timeout=_CLONE_SECONDS,
+        memory=_CLONE_MEMORY_BYTES,
     )
     await git.run("config", "--remove-section", "remote.origin", git_dir=made)
 

@@ -9,7 +9,7 @@ from email.parser import BytesHeaderParser
 from aiohttp import web
 
 from omoi_os.errors import ForgeError
-from omoi_os.forges.git import end_group, environment
+from omoi_os.forges.git import MEMORY_BYTES, end_group, environment, limited
 
 log = logging.getLogger(__name__)
 
@@ -27,14 +27,15 @@ async def serve(
     config: Mapping[str, str],
     body: AsyncIterator[bytes],
     descriptors: Sequence[int] = (),
+    memory: int = MEMORY_BYTES,
 ) -> web.StreamResponse:
     """Answer with what git says. The process is gone when this returns, however it ends.
 
-    `descriptors` are open in git and in what it starts.
+    `descriptors` are open in git and in what it starts. Each of these processes may allocate `memory`; one that needs
+    more fails, and its client is told.
     """
     process = await asyncio.create_subprocess_exec(
-        "git",
-        "http-backend",
+        *limited("git", "http-backend", memory=memory),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -10,7 +10,7 @@ from aiohttp import StreamReader, web
 
 from omoi_os.errors import Forbidden, ForgeError, NotFound, RequestError
 from omoi_os.forges.claims import CLAIMS
-from omoi_os.forges.git import SAFE_CONFIG
+from omoi_os.forges.git import PUSH_CONFIG, PUSH_MEMORY_BYTES, SAFE_CONFIG
 from omoi_os.forges.local import MAX_PUSH_BYTES, LocalForge
 from omoi_os.forges.registry import make_forge
 from omoi_os.gateway import backend, branch_guard, pushes
@@ -50,7 +50,9 @@ async def serve(request: web.Request) -> web.StreamResponse:
         return _say_no("A sandbox that verifies a result may not push.")
     async with parts.git_slots.one(caller.sandbox_id):
         if call == _PUSH:
-            return await _receive(request, caller, repository, parts)
+            # A push may take as much memory as it is allowed to.
+            async with parts.push_slots.one(caller.sandbox_id):
+                return await _receive(request, caller, repository, parts)
         return await backend.serve(
             request,
             _variables(request, repository, service=service, call=call),
@@ -81,12 +83,14 @@ async def _receive(request: web.Request, caller: Caller, repository: Path, parts
             {**_variables(request, repository, service=_PUSH, call=_PUSH), **guard.variables},
             config={
                 **_CONFIG,
+                **PUSH_CONFIG,
                 "receive.denyNonFastForwards": rewrite,
                 "receive.denyDeletes": "true",
                 **guard.config,
             },
             body=body,
             descriptors=guard.descriptors,
+            memory=PUSH_MEMORY_BYTES,
         )
 
 

@@ -93,6 +93,7 @@ class Parts:
     #: Bounds how many bodies and streams of one sandbox are held at a time.
     model_slots: Slots = field(default_factory=lambda: Slots(8))
     git_slots: Slots = field(default_factory=lambda: Slots(4))
+    push_slots: Slots = field(default_factory=lambda: Slots(1))
     background: Background = field(default_factory=Background)
 
 
