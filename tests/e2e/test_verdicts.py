@@ -130,3 +130,16 @@ def test_a_check_finds_nothing_of_what_an_earlier_one_did(platform: Platform) ->
     assert apart["verdict"] == "failed", apart
     assert [check["exit_code"] for check in apart["checks"]] == [0, 1]
     assert nothing_left["verdict"] == "verified", nothing_left
+
+
+def test_a_broken_environment_stops_the_task_at_its_first_attempt(platform: Platform) -> None:
+    platform.script("lacks", TESTED.format(match="lacks a tool"))
+    broken = platform.ticket("It lacks a tool", acceptance=["no-such-tool --check"])
+    wrong = platform.ticket("It lacks a tool or not", acceptance=["grep -q 43 answer"])
+
+    stopped, retried = platform.finished(broken["id"]), platform.finished(wrong["id"])
+
+    assert (stopped["status"], stopped["attempt"], stopped["error_type"]) == ("failed", 1, "environment")
+    assert "`no-such-tool` is missing in the sandbox" in stopped["error"]
+    assert (stopped["result"]["verdict"], stopped["result"]["checks"][0]["exit_code"]) == ("failed", 127)
+    assert (retried["status"], retried["attempt"], retried["error_type"]) == ("failed", 3, None)

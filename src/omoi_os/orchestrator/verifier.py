@@ -15,6 +15,7 @@ from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.registry import make_forge
 from omoi_os.orchestrator.check_runs import Subject, patience, run_checks
 from omoi_os.orchestrator.context import Context
+from omoi_os.orchestrator.environment import ERROR_TYPE, missing_in
 from omoi_os.orchestrator.presence import is_present
 from omoi_os.projects.models import Project
 from omoi_os.protocol.assignment import ExecutionMode
@@ -97,7 +98,15 @@ async def _verify_attempt(context: Context, task: Task, ticket: Ticket, project:
         subject = Subject(task, ticket, project, head, commands)
         checks = await run_checks(context, subject) if commands else []
         verdict, why = judge(checks)
-        await _decide(context, task, project, commit=head, verdict=verdict, reason=why, checks=checks)
+        missing = await missing_in(context, subject, checks)
+        await _decide(
+            *(context, task, project),
+            commit=head,
+            verdict=verdict,
+            reason=missing or why,
+            checks=checks,
+            error_type=ERROR_TYPE if missing else None,
+        )
 
 
 async def _pushed(context: Context, task: Task, project: Project) -> tuple[str, bool]:
@@ -117,8 +126,11 @@ async def _decide(
     verdict: Verdict,
     reason: str | None,
     checks: Sequence[Check] = (),
+    error_type: str | None = None,
 ) -> None:
     """Accept the result, or give the task back with what failed for the next attempt's prompt.
+
+    An `error_type` is one that no further attempt can repair: the task fails at once.
 
     The branch is held where it is meanwhile. If it has moved, nothing is decided: its new head is verified next.
     """
@@ -139,6 +151,10 @@ async def _decide(
             return
         task.result = result
         task.feedback = _feedback(checks) or reason
+        if error_type is not None:
+            told = f"verification failed: {reason}"
+            await tasks.fail(session, context.bus, task, reason=told, now=now, error_type=error_type)
+            return
         await tasks.give_back(
             session,
             context.bus,
@@ -162,8 +178,10 @@ async def _verify_again(context: Context, task: Task, ticket: Ticket, project: P
     """Check a stored commit on request: only the result changes."""
     requested_at, commit = task.verification_requested_at, str((task.result or {}).get("commit_sha") or "")
     commands = task.verification_acceptance or ()
-    checks = await run_checks(context, Subject(task, ticket, project, commit, commands))
-    verdict, reason = judge(checks)
+    subject = Subject(task, ticket, project, commit, commands)
+    checks = await run_checks(context, subject)
+    verdict, why = judge(checks)
+    reason = await missing_in(context, subject, checks) or why
     async with context.sessions() as session, session.begin():
         now = context.now()
         sandbox = await _log_of(session, task)
