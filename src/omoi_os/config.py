@@ -188,6 +188,8 @@ class Settings(BaseModel):
     """How long the worker of an ad hoc sandbox stays for follow-up messages."""
     retention_days: int | None = _setting(90, env="OMOI_RETENTION_DAYS", yaml="retention_days", ge=1, le=36_500)
     """How long the events, transcripts and messages of ended sandboxes are kept, unless their project says so."""
+    min_free_gb: float = _setting(1, env="OMOI_MIN_FREE_GB", yaml="quotas.min_free_gb", ge=0)
+    """Free space of the data folder's disk, in GiB, below which no task starts; at most 5 % of the disk."""
     reconcile_seconds: float = _setting(10, env="OMOI_RECONCILE_SECONDS", yaml="orchestrator.reconcile_seconds", gt=0)
     """The slow safety net: rows and sandboxes are compared at least this often."""
     dead_after_seconds: float = _setting(

@@ -15,6 +15,7 @@ OmoiError
 │   ├── Invalid            422
 │   └── TooMany            429
 ├── NotReady               503
+├── DiskFull               507: a disk of the installation is full
 ├── ForgeError             the repository host failed or refused
 │   └── BranchTaken        the name of a new branch is in use
 └── ProviderError          what makes sandboxes failed
@@ -125,6 +126,13 @@ class NotReady(OmoiError):
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     code = "not_ready"
+
+
+class DiskFull(OmoiError):
+    """A disk of the installation is full; the same request succeeds once there is space."""
+
+    status = HTTPStatus.INSUFFICIENT_STORAGE
+    code = "disk_full"
 
 
 class ForgeError(OmoiError):

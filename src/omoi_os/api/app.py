@@ -73,7 +73,7 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     app.state.waiters = Waiters(bus)
     app.state.trail = Trail(sessions, app.state.masker)
     app.state.availability = Availability(settings)
-    app.state.attendance = Attendance()
+    app.state.attendance = Attendance(settings)
     doors = events.EventDoors(events.make_intake(sessions, bus, app.state.masker, app.state.trail, app.state.clock))
     app.doors = ServerErrorMiddleware(doors, handler=errors.unexpected)
     app.add_middleware(BodyLimits)

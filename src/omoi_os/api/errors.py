@@ -1,6 +1,7 @@
 """Every error as RFC 9457 `application/problem+json`: one shape, one clear sentence, no internals."""
 
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -14,8 +15,12 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from omoi_os import disk
 from omoi_os.api.bodies import BadJson
-from omoi_os.errors import BadToken, Invalid, NotFound, NotReady, OmoiError, TooLarge
+from omoi_os.config import Settings
+from omoi_os.errors import BadToken, DiskFull, Invalid, NotFound, NotReady, OmoiError, TooLarge
+
+log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 #: The longest list of validation errors that is sent back.
@@ -59,6 +64,9 @@ class BodyTooLarge(HTTPException):
         super().__init__(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than the {limit} bytes taken here")
 
 
+#: The same request may succeed later.
+_LATER = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.INSUFFICIENT_STORAGE)
+
 _CODES = {error.status: error.code for error in (BadToken, NotFound, TooLarge, Invalid, NotReady)} | {
     HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "unsupported_media_type",
@@ -89,7 +97,7 @@ def problem(
     extra = dict(headers or {})
     if status == HTTPStatus.UNAUTHORIZED:
         extra.setdefault("WWW-Authenticate", "Bearer")
-    if status in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS):
+    if status in _LATER:
         extra.setdefault("Retry-After", "1")
     return Response(json.dumps(body), status_code=status, media_type=MEDIA_TYPE, headers=extra)
 
@@ -145,14 +153,35 @@ def _message(item: Mapping[str, Any]) -> str:
     return str(item["msg"]).removeprefix("Value error, ")
 
 
-async def _database_away(_request: Request, _error: Exception) -> Response:
+async def _database_away(request: Request, error: Exception) -> Response:
+    if full := _full_disk(request, error):
+        return full
     return problem(HTTPStatus.SERVICE_UNAVAILABLE, "the database does not answer; try again in a moment")
 
 
-async def _database_error(_request: Request, error: Exception) -> Response:
+async def _database_error(request: Request, error: Exception) -> Response:
+    if full := _full_disk(request, error):
+        return full
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return problem(HTTPStatus.SERVICE_UNAVAILABLE, "the database connection was lost; try again in a moment")
     raise error
+
+
+async def _system_error(request: Request, error: Exception) -> Response:
+    if full := _full_disk(request, error):
+        return full
+    raise error
+
+
+def _full_disk(request: Request, error: Exception) -> Response | None:
+    """Return the answer if a full disk is the reason. A database that does not answer does not say so itself."""
+    settings: Settings = request.app.state.settings
+    found = disk.space(settings.data_dir, min_free_gb=settings.min_free_gb)
+    if not found.is_full and not disk.is_disk_full(error):
+        return None
+    sentence = found.describe() if found.is_full else "the database's disk is full: free space there, then try again"
+    log.error("%s", sentence)
+    return problem(DiskFull.status, sentence, code=DiskFull.code)
 
 
 async def _unstorable(_request: Request, _error: Exception) -> Response:
@@ -172,6 +201,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(DBAPIError, _database_error)
     for away in (OperationalError, InterfaceError, PoolTimeoutError, ConnectionError):
         app.add_exception_handler(away, _database_away)
+    app.add_exception_handler(OSError, _system_error)
     app.add_exception_handler(DataError, _unstorable)
     app.add_exception_handler(Exception, unexpected)
 
@@ -195,6 +225,7 @@ _MEANING = {
     422: "Bad input.",
     429: "A limit is reached; `Retry-After` says when to come back.",
     503: "Something this depends on does not answer.",
+    507: "A disk of the installation is full, or a storage quota is used up.",
 }
 
 

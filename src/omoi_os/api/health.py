@@ -12,6 +12,7 @@ from pydantic import Field
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
+from omoi_os import disk
 from omoi_os.api.deps import AppSettings, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.routers import make_router
@@ -66,7 +67,9 @@ async def ready(
             is_current = await (await session.connection()).run_sync(_at_head)
             warnings = await attendance.warnings(session, now=now) if is_current else []
     except (SQLAlchemyError, TimeoutError):
-        raise NotReady("the database does not answer; check that it runs and that DATABASE_URL is right") from None
+        found = disk.space(settings.data_dir, min_free_gb=settings.min_free_gb)
+        reason = f": {found.describe()}" if found.is_full else "; check that it runs and that DATABASE_URL is right"
+        raise NotReady(f"the database does not answer{reason}") from None
     if not is_current:
         raise NotReady("the database does not have the schema of this version; restart the API to migrate it")
     return Ready(model=settings.model_name, warnings=warnings)

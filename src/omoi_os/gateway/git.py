@@ -8,7 +8,8 @@ from pathlib import Path
 
 from aiohttp import StreamReader, web
 
-from omoi_os.errors import Forbidden, ForgeError, NotFound, RequestError
+from omoi_os import disk
+from omoi_os.errors import DiskFull, Forbidden, ForgeError, NotFound, RequestError
 from omoi_os.forges.claims import CLAIMS
 from omoi_os.forges.git import PUSH_CONFIG, PUSH_MEMORY_BYTES, SAFE_CONFIG
 from omoi_os.forges.local import MAX_PUSH_BYTES, LocalForge
@@ -25,6 +26,9 @@ _PROTOCOL = re.compile(r"version=[0-9]")
 
 #: What the platform notes about branches is not for sandboxes.
 _CONFIG = {**SAFE_CONFIG, "transfer.hideRefs": CLAIMS}
+
+#: How long a push is held back while the disk is full.
+_HOLD_FULL_SECONDS = 60.0
 
 #: The commands and their flush on top of the pack.
 _MAX_BODY_BYTES = MAX_PUSH_BYTES + (1 << 20)
@@ -46,8 +50,10 @@ async def serve(request: web.Request) -> web.StreamResponse:
     if service not in (_READ, _PUSH):
         raise Forbidden("only git's smart HTTP protocol is served: use a newer git client")
     repository = await asyncio.to_thread(_repository, caller, parts)
-    if service == _PUSH and not pushes.may_push(caller):
-        return _say_no("A sandbox that verifies a result may not push.")
+    if service == _PUSH:
+        if not pushes.may_push(caller):
+            return _say_no("A sandbox that verifies a result may not push.")
+        await _wait_for_space(parts)
     async with parts.git_slots.one(caller.sandbox_id):
         if call == _PUSH:
             # A push may take as much memory as it is allowed to.
@@ -59,6 +65,18 @@ async def serve(request: web.Request) -> web.StreamResponse:
             config=_CONFIG,
             body=_bounded(request.content),
         )
+
+
+async def _wait_for_space(parts: Parts) -> None:
+    """Hold a push back while the disk is full: git on a full disk refuses it, which an agent takes for the end.
+
+    Raises `DiskFull` after a while; the client repeats the push then.
+    """
+    settings = parts.settings
+    seconds = _HOLD_FULL_SECONDS
+    found = await disk.wait_for_space(settings.data_dir, min_free_gb=settings.min_free_gb, seconds=seconds)
+    if found.is_full:
+        raise DiskFull(found.describe())
 
 
 async def _receive(request: web.Request, caller: Caller, repository: Path, parts: Parts) -> web.StreamResponse:

@@ -8,7 +8,8 @@ from aiohttp.typedefs import Handler
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from omoi_os.errors import Forbidden, NotFound, NotReady, OmoiError, TooLarge
+from omoi_os import disk
+from omoi_os.errors import DiskFull, Forbidden, NotFound, NotReady, OmoiError, TooLarge
 
 #: Tells the agent's CLI that the same request would fail again.
 FINAL = {"x-should-retry": "false"}
@@ -67,7 +68,11 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
         return _answer(request, Forbidden(f"a sandbox may not {request.method} {request.path}"))
     except web.HTTPNotFound:
         return _answer(request, NotFound(f"the gateway has nothing at {request.path}"))
-    except (DBAPIError, PoolTimeoutError):
+    except (DBAPIError, PoolTimeoutError, OSError) as error:
+        if disk.is_disk_full(error):
+            return _answer(request, DiskFull("the disk is full: free space there; this call succeeds then"))
+        if isinstance(error, OSError):
+            raise
         return _answer(request, NotReady("the database does not answer; try again in a moment"))
 
 

@@ -15,6 +15,9 @@ from omoi_os.monitoring.models import PlatformWarning
 #: A warning that was not confirmed for this long is no longer shown. Confirm every minute or so.
 STALE = timedelta(minutes=5)
 
+#: The condition that the disk of the data folder is full or almost so.
+DISK_SPACE = "disk_space"
+
 #: The longest message that is kept.
 MAX_MESSAGE = 1000
 

@@ -20,6 +20,7 @@ from omoi_os.orchestrator import branches, checkouts, pool
 from omoi_os.orchestrator.assignments import Work, budget_of, shown_environment, work_environment, work_spec
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.providers import RETRY_SECONDS
+from omoi_os.orchestrator.space import has_room
 from omoi_os.projects.models import Project
 from omoi_os.projects.values import DEFAULT_CONCURRENCY, number_of
 from omoi_os.providers.base import SandboxRef
@@ -46,7 +47,9 @@ REST = timedelta(minutes=1)
 
 
 async def dispatch(context: Context) -> None:
-    """Claim what can run now and start making the sandboxes."""
+    """Claim what can run now and start making the sandboxes. While the disk is almost full nothing is claimed."""
+    if not await has_room(context):
+        return
     for work in await claim(context):
         context.watch.note("claim")
         context.jobs.start(f"spawn {work.sandbox.id}", partial(spawn, context, work))

@@ -9,7 +9,7 @@ from datetime import timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.errors import ProviderError
-from omoi_os.orchestrator import causes
+from omoi_os.orchestrator import causes, space
 from omoi_os.orchestrator.assignments import Work, work_environment
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.spools import read_spool
@@ -23,7 +23,7 @@ from omoi_os.sandboxes.metering import Allowance
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
-from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.lifecycle import EndCause, TaskState
 from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket
 from omoi_os.worker.command import salvage_argv
@@ -128,6 +128,9 @@ async def _close(session: AsyncSession, context: Context, sandbox: Sandbox, task
     else:
         because = sandbox.end_reason or reason
         cause = causes.of_end(sandbox, report, failure_type=await _failure_type(session, sandbox))
+        if (disk := space.measure(context)).is_full:
+            # Nothing works on a full disk; the next attempt is claimed when there is space.
+            cause, because = EndCause.PLATFORM, f"{because}; {disk.describe()}"
         await tasks.give_back(session, bus, task, cause=cause, reason=because, backoff=context.backoff, now=now)
 
 
