@@ -1,9 +1,7 @@
 """Settings: the only reader of the environment. Explicit parameter > environment > YAML > default."""
 
-import hashlib
 import os
 import re
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.fields import FieldInfo
 
 from omoi_os.errors import ConfigError
+from omoi_os.identity import site_of
 
 #: The real model, when a key is set and nothing else is said.
 DEFAULT_MODEL = "claude-sonnet-4-5"
@@ -204,6 +203,10 @@ class Settings(BaseModel):
         900, env="OMOI_STUCK_AFTER_SECONDS", yaml="orchestrator.stuck_after_seconds", gt=0
     )
     """A sandbox that says it works and does nothing for so long is stopped, and its task tried again."""
+    site_lost_after_seconds: float = _setting(
+        300, env="OMOI_SITE_LOST_AFTER_SECONDS", yaml="orchestrator.site_lost_after_seconds", gt=0
+    )
+    """When no orchestrator has served a data folder for so long, its sandboxes are lost and their tasks retried."""
     stop_sandboxes: bool = _setting(False, env="OMOI_STOP_SANDBOXES", yaml="orchestrator.stop_sandboxes")
     """Whether an orchestrator that is told to stop takes its sandboxes with it; `omoi serve` sets this."""
 
@@ -229,8 +232,8 @@ class Settings(BaseModel):
 
     @property
     def site(self) -> str:
-        """A short name for this machine and data folder: local sandboxes can be seen from here only."""
-        return hashlib.sha256(f"{socket.gethostname()}:{self.data_dir}".encode()).hexdigest()[:16]
+        """The identity of this data folder, wherever it is moved: local sandboxes can be seen from here only."""
+        return site_of(self.data_dir)
 
     @property
     def doors_dir(self) -> Path:

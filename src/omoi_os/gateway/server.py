@@ -28,6 +28,7 @@ from omoi_os.gateway.reservations import Reservations
 from omoi_os.gateway.seen import Sightings
 from omoi_os.gateway.upstream import open_upstream
 from omoi_os.sandboxes.masking import Masker
+from omoi_os.sandboxes.sites import claim_repositories
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,8 @@ async def serving(settings: Settings, *, database_url: str, bus: Bus) -> AsyncIt
         engine = make_engine(database_url)
         stack.push_async_callback(engine.dispose)
         sessions = make_sessions(engine)
+        async with sessions.begin() as session:
+            await claim_repositories(session, site=settings.site, data_dir=settings.data_dir)
         trail = Trail(sessions, Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token]))
         stack.push_async_callback(trail.close)
         parts = Parts(

@@ -26,12 +26,14 @@ from omoi_os.orchestrator.providers import Providers
 from omoi_os.orchestrator.reaper import reap
 from omoi_os.orchestrator.reconciler import reconcile
 from omoi_os.orchestrator.retention import prune
+from omoi_os.orchestrator.sites import attend_sites, check_site, serve_sites
 from omoi_os.orchestrator.transactions import report_long_transactions
 from omoi_os.orchestrator.verifier import verify
 from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import StopCause
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Installation
+from omoi_os.sandboxes.sites import claim_repositories
 from omoi_os.tasks import repository as tasks_repository
 
 log = logging.getLogger(__name__)
@@ -73,11 +75,12 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
     try:
         sessions = make_sessions(engine)
         clock = Clock()
-        async with sessions() as session:
+        async with sessions() as session, session.begin():
             await clock.read(session)
+            await claim_repositories(session, site=settings.site, data_dir=settings.data_dir)
             installation = (await session.get_one(Installation, 1)).name
         async with presence(plain_url(database_url)) as owner, open_bus(settings, database_url) as bus:
-            yield Context(
+            context = Context(
                 settings=settings,
                 sessions=sessions,
                 bus=bus,
@@ -87,6 +90,9 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
                 installation=installation,
                 clock=clock,
             )
+            await check_site(context)
+            await serve_sites(context)
+            yield context
     finally:
         await providers.close()
         await engine.dispose()
@@ -128,7 +134,7 @@ async def turn(context: Context, *, compares: bool) -> float | None:
     started = time.monotonic()
     rest = context.settings.reconcile_seconds
     steps = (_read_clock, dispatch, verify)
-    comparisons = (reconcile, reap, refill, prune, report_long_transactions)
+    comparisons = (reconcile, reap, attend_sites, refill, prune, report_long_transactions)
     for step in (*steps, *comparisons) if compares else steps:
         with context.health.step(step.__name__.strip("_")):
             await step(context)

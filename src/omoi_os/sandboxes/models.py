@@ -235,3 +235,19 @@ class Installation(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     name: Mapped[str]
+    #: The data folder that holds the local forge's repositories: its identity, and where it was last.
+    forge_site: Mapped[str | None]
+    forge_host: Mapped[str | None]
+    forge_path: Mapped[str | None]
+
+
+class Site(Base):
+    """A place whose sandboxes only the orchestrators there can see: a data folder, or a provider's account."""
+
+    __tablename__ = "sites"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    #: The machine and the presence number of the orchestrator that served it last.
+    host: Mapped[str]
+    owner: Mapped[int] = mapped_column(BigInteger)
+    last_served_at: Mapped[datetime] = mapped_column(server_default=func.now())
