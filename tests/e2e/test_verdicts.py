@@ -71,6 +71,7 @@ def test_a_check_that_collects_no_tests_proves_nothing(platform: Platform) -> No
     assert "collected no tests" in results[0]["reason"]
     warnings = [[check["warning"] for check in result["checks"]] for result in results]
     assert warnings == [["no tests were collected"], ["no tests were collected", None], [None]]
+    assert [result["changed_checks"] for result in results] == [[], [], ["test_it.py"]]
     assert {check["baseline"] for result in results for check in result["checks"]} == {"not_run"}
 
 

@@ -67,7 +67,7 @@ async def test_no_verdict_is_stored_for_a_commit_that_is_no_longer_the_head(
         await git.run("update-ref", f"refs/heads/{branch}", made, git_dir=forge.path(repository))
         commits.append(made)
 
-    await verifier._decide(context, task, project, commit=commits[0], verdict=Verdict.VERIFIED, reason=None)
+    await verifier._decide(context, task, project, verifier.Finding(commits[0], Verdict.VERIFIED, None))
     async with sessions() as session:
         undecided = await session.get_one(Task, task.id)
     await verifier.verify(context)

@@ -8,7 +8,7 @@ from omoi_os.errors import ForgeError
 from omoi_os.forges import git
 
 #: How much of a list of names is read: one push can name millions of files.
-_MAX_LIST_BYTES = 64 << 20
+_MAX_LIST_BYTES = 16 << 20
 _CHUNK_BYTES = 1 << 16
 _SECONDS = 60
 

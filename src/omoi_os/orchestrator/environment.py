@@ -1,9 +1,11 @@
 """Tells a broken environment from work that failed: another attempt cannot install what the sandbox does not have."""
 
+import logging
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from omoi_os.errors import ForgeError
 from omoi_os.forges import changes
 from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.registry import make_forge
@@ -12,6 +14,8 @@ from omoi_os.orchestrator.context import Context
 from omoi_os.protocol.paths import WORKSPACE
 from omoi_os.tasks.missing import Kind, Missing, find_missing
 from omoi_os.tasks.verdict import Check
+
+log = logging.getLogger(__name__)
 
 ERROR_TYPE = "environment"
 
@@ -40,7 +44,13 @@ async def missing_in(context: Context, subject: Subject, checks: Sequence[Check]
     mirror = make_forge(subject.project.forge, context.settings).mirror(repository_of(subject.project))
     for check in checks:
         for missing in find_missing(check):
-            if mirror is None or not await _is_work(mirror, subject, check, missing):
+            try:
+                is_work = mirror is not None and await _is_work(mirror, subject, check, missing)
+            except ForgeError as error:
+                # A repository that cannot be searched in time, for example a bomb of folders, is the work's as well.
+                log.info("task %s: %s", subject.task.id, error)
+                is_work = True
+            if not is_work:
                 return (
                     f"{missing} is missing in the sandbox, so `{' '.join(check.command.split())[:200]}` cannot run "
                     f"(exit code {check.exit_code}): provide it or change the check, then retry the task"

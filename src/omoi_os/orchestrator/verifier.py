@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.registry import make_forge
+from omoi_os.orchestrator.changed_checks import changed_checks
 from omoi_os.orchestrator.check_runs import Subject, patience, run_checks
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.environment import ERROR_TYPE, missing_in
@@ -37,6 +38,19 @@ log = logging.getLogger(__name__)
 
 _NO_COMMIT = "the agent answered without a commit, so there was nothing to check"
 _EXPLORATION = "an exploration ends with a report, which no command can check"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a verification found out about one commit; the commit is empty where there is none."""
+
+    commit: str
+    verdict: Verdict
+    reason: str | None
+    checks: Sequence[Check] = ()
+    changed_checks: Sequence[str] = ()
+    #: An error that no further attempt can repair: the task fails at once.
+    error_type: str | None = None
 
 
 async def verify(context: Context) -> None:
@@ -86,27 +100,30 @@ async def _verify_attempt(context: Context, task: Task, ticket: Ticket, project:
     """Decide on what an agent has just handed in."""
     head, has_commits = await _pushed(context, task, project)
     if task.task_type == ExecutionMode.EXPLORATION:
-        await _decide(context, task, project, commit=head, verdict=Verdict.UNCHECKED, reason=_EXPLORATION)
+        finding = Finding(head if has_commits else "", Verdict.UNCHECKED, _EXPLORATION)
     elif not has_commits and task.requires_commit:
         # The start of its branch is no work of its own.
-        reason = f"no commit was pushed to {task.branch_name}"
-        await _decide(context, task, project, commit="", verdict=Verdict.FAILED, reason=reason)
+        finding = Finding("", Verdict.FAILED, f"no commit was pushed to {task.branch_name}")
     elif not head or (not has_commits and task.task_type != ExecutionMode.VALIDATION):
-        await _decide(context, task, project, commit="", verdict=Verdict.UNCHECKED, reason=_NO_COMMIT)
+        finding = Finding("", Verdict.UNCHECKED, _NO_COMMIT)
     else:
-        commands = acceptance_of(project, ticket)
-        subject = Subject(task, ticket, project, head, commands)
-        checks = await run_checks(context, subject) if commands else []
-        verdict, why = judge(checks)
-        missing = await missing_in(context, subject, checks)
-        await _decide(
-            *(context, task, project),
-            commit=head,
-            verdict=verdict,
-            reason=missing or why,
-            checks=checks,
-            error_type=ERROR_TYPE if missing else None,
-        )
+        finding = await _check(context, Subject(task, ticket, project, head, acceptance_of(project, ticket)))
+    await _decide(context, task, project, finding)
+
+
+async def _check(context: Context, subject: Subject) -> Finding:
+    """Run the checks on one commit and judge them."""
+    checks = await run_checks(context, subject) if subject.commands else []
+    verdict, why = judge(checks)
+    missing = await missing_in(context, subject, checks)
+    return Finding(
+        subject.commit,
+        verdict,
+        missing or why,
+        checks=tuple(checks),
+        changed_checks=tuple(await changed_checks(context, subject)),
+        error_type=ERROR_TYPE if missing else None,
+    )
 
 
 async def _pushed(context: Context, task: Task, project: Project) -> tuple[str, bool]:
@@ -117,26 +134,14 @@ async def _pushed(context: Context, task: Task, project: Project) -> tuple[str, 
     return head or "", head is not None and await forge.has_commits(repository, branch)
 
 
-async def _decide(
-    context: Context,
-    task: Task,
-    project: Project,
-    *,
-    commit: str,
-    verdict: Verdict,
-    reason: str | None,
-    checks: Sequence[Check] = (),
-    error_type: str | None = None,
-) -> None:
+async def _decide(context: Context, task: Task, project: Project, finding: Finding) -> None:
     """Accept the result, or give the task back with what failed for the next attempt's prompt.
-
-    An `error_type` is one that no further attempt can repair: the task fails at once.
 
     The branch is held where it is meanwhile. If it has moved, nothing is decided: its new head is verified next.
     """
-    async with _held(context, project, task, commit) as is_head, context.sessions() as session, session.begin():
+    async with _held(context, project, task, finding.commit) as is_head, context.sessions() as session, session.begin():
         if not is_head:
-            log.info("task %s: %s moved while %s was checked", task.id, task.branch_name, commit)
+            log.info("task %s: %s moved while %s was checked", task.id, task.branch_name, finding.commit)
             return
         now = context.now()
         task = await session.get_one(Task, task.id)
@@ -144,23 +149,23 @@ async def _decide(
         task = await tasks_repository.lock(session, task.id)
         if task.status != TaskState.VERIFYING or task.lease_owner != context.owner:
             return
-        result = _result(task, commit=commit, verdict=verdict, reason=reason, checks=checks)
+        result = _result(task, finding)
         _record(session, sandbox, result, now=now)
-        if verdict != Verdict.FAILED:
+        if finding.verdict != Verdict.FAILED:
             await tasks.complete(session, context.bus, task, result=result, now=now)
             return
         task.result = result
-        task.feedback = _feedback(checks) or reason
-        if error_type is not None:
-            told = f"verification failed: {reason}"
-            await tasks.fail(session, context.bus, task, reason=told, now=now, error_type=error_type)
+        task.feedback = _feedback(finding.checks) or finding.reason
+        reason = f"verification failed: {finding.reason}"
+        if finding.error_type is not None:
+            await tasks.fail(session, context.bus, task, reason=reason, now=now, error_type=finding.error_type)
             return
         await tasks.give_back(
             session,
             context.bus,
             task,
             cause=EndCause.WORK,
-            reason=f"verification failed: {reason}",
+            reason=reason,
             backoff=context.backoff,
             now=now,
         )
@@ -178,17 +183,14 @@ async def _verify_again(context: Context, task: Task, ticket: Ticket, project: P
     """Check a stored commit on request: only the result changes."""
     requested_at, commit = task.verification_requested_at, str((task.result or {}).get("commit_sha") or "")
     commands = task.verification_acceptance or ()
-    subject = Subject(task, ticket, project, commit, commands)
-    checks = await run_checks(context, subject)
-    verdict, why = judge(checks)
-    reason = await missing_in(context, subject, checks) or why
+    finding = await _check(context, Subject(task, ticket, project, commit, commands))
     async with context.sessions() as session, session.begin():
         now = context.now()
         sandbox = await _log_of(session, task)
         task = await tasks_repository.lock(session, task.id)
         if task.verification_requested_at != requested_at or task.lease_owner != context.owner:
             return
-        task.result = _result(task, commit=commit, verdict=verdict, reason=reason, checks=checks)
+        task.result = _result(task, finding)
         verification.clear(task)
         task.lease_owner = task.lease_expires_at = None
         if sandbox is not None:
@@ -206,18 +208,16 @@ async def _log_of(session: AsyncSession, task: Task) -> Sandbox | None:
     return await sandboxes_repository.lock(session, checked[-1].id) if checked else None
 
 
-def _result(
-    task: Task, *, commit: str, verdict: Verdict, reason: str | None, checks: Sequence[Check]
-) -> dict[str, Any]:
+def _result(task: Task, finding: Finding) -> dict[str, Any]:
     """The result as the task keeps it (contract 3)."""
     return {
         "final_output": (task.result or {}).get("final_output", ""),
-        "commit_sha": commit or None,
-        "verdict": verdict,
-        "verified": verdict == Verdict.VERIFIED,
-        "reason": reason,
-        "checks": [asdict(check) for check in checks],
-        "changed_checks": [],
+        "commit_sha": finding.commit or None,
+        "verdict": finding.verdict,
+        "verified": finding.verdict == Verdict.VERIFIED,
+        "reason": finding.reason,
+        "checks": [asdict(check) for check in finding.checks],
+        "changed_checks": list(finding.changed_checks),
     }
 
 
