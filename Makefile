@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test usertest user-tests providers storm flood check types bench screenshots image
+.PHONY: help setup demo run test usertest user-tests providers storm flood powercut check types bench screenshots image
 
 BIN := .venv/bin
 # Docker's tests are apart: the first time they install an engine and make an image, which takes minutes and the network.
@@ -37,6 +37,9 @@ providers: setup ## Run the tests of the docker provider, against a real engine;
 
 storm: setup ## Run 200 tasks, 20 at a time, while the orchestrator is killed every few seconds
 	STORM_TASKS=200 STORM_AT_ONCE=20 STORM_SECONDS=3600 $(BIN)/pytest tests/faults/test_storm.py
+
+powercut: setup ## Cut the power of a platform's disk 20 times, as root, and look for everything it had acknowledged
+	POWER_CUTS=20 POWER_TASKS=4 $(BIN)/pytest -s tests/faults/test_power_cuts.py tests/gateway/test_power_cut.py
 
 flood: setup ## Report a million events from 200 workers while two APIs, the database and Redis are killed again and again
 	FLOOD_EVENTS=1000000 FLOOD_WORKERS=200 FLOOD_KILLS=40 FLOOD_CRASHES=10 FLOOD_RESTARTS=10 FLOOD_PAUSE=20 FLOOD_SECONDS=7200 \

@@ -4,7 +4,7 @@ A rename alone is not enough: after a cut the new name may lead to an empty file
 """
 
 # Only `os`: a sandbox's supervisor uses this too, and every import slows its start.
-# ruff: noqa: PTH100, PTH102, PTH105, PTH108, PTH112, PTH120
+# ruff: noqa: PTH100, PTH102, PTH105, PTH108, PTH112, PTH113, PTH114, PTH118, PTH120
 
 import os
 
@@ -72,3 +72,31 @@ def _draft(path: "str | os.PathLike[str]", content: bytes, *, mode: int) -> str:
         os.unlink(draft)
         raise
     return draft
+
+
+def sync_tree(path: "str | os.PathLike[str]") -> None:
+    """Have every file and folder below a folder on disk, links not followed."""
+    for folder, _, names in os.walk(path, topdown=False):
+        for name in names:
+            file = os.path.join(folder, name)
+            if os.path.isfile(file) and not os.path.islink(file):
+                sync(file)
+        sync_folder(folder)
+
+
+def sync_file_system(path: "str | os.PathLike[str]") -> None:
+    """Have everything that was written to the file system of this path on disk: for trees of many files."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _sync_fs(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_fs(descriptor: int) -> None:
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syncfs(descriptor) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))

@@ -1,9 +1,8 @@
 """The first administrator's API key: given by a setting, or made once and kept in the data folder."""
 
-import os
-import secrets
 from pathlib import Path
 
+from omoi_os import durable
 from omoi_os.config import Settings
 from omoi_os.errors import ConfigError, SetupError
 from omoi_os.ids import new_token
@@ -35,16 +34,6 @@ def ensure_admin_token(settings: Settings) -> str:
 
 
 def _write_once(path: Path, token: str) -> None:
-    """Write the file whole and private, unless another process was first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(token + "\n")
-        # A hard link, unlike a rename, fails when the name is taken: the first writer's token stays.
-        os.link(draft, path)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink(missing_ok=True)
+    """Write the file whole, private and durably, unless another process was first: the first writer's token stays."""
+    durable.make_folder(path.parent)
+    durable.create(path, f"{token}\n".encode())

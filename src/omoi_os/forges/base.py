@@ -37,6 +37,9 @@ class Forge(Protocol):
     async def branch_head(self, repository: Repository, name: str) -> str | None:
         """The commit a branch points to, or None when there is no such branch."""
 
+    async def settle(self, repository: Repository, name: str) -> None:
+        """Return once the branch, as it is now, and its commits survive a power cut: before a verdict is stored."""
+
     async def has_commits(self, repository: Repository, name: str) -> bool:
         """Whether the branch holds commits that the default branch does not."""
 

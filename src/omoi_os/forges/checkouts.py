@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from omoi_os import durable
 from omoi_os.children import die_with_parent
 from omoi_os.forges import git
 from omoi_os.protocol import paths
@@ -81,11 +82,14 @@ async def _replace(folder: Path, last: Path | None, *, mirror: Path, commit: str
     if last is None or not _take(last, unready):
         checkouts.make_folder(unready)
     await _check_out(checkouts.tree_of(unready), mirror=mirror, commit=commit)
+    # After a power cut the files would otherwise be empty, under a name that says they are complete.
+    await asyncio.to_thread(durable.sync_file_system, unready)
     unready.rename(folder / f"{commit}-{serial}")
     link = folder / f"{_UNREADY}link"
     link.unlink(missing_ok=True)
     link.symlink_to(f"{commit}-{serial}")
     link.replace(folder / _NEWEST)
+    await asyncio.to_thread(durable.sync_folder, folder)
 
 
 def _take(last: Path, unready: Path) -> bool:

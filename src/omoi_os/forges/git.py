@@ -10,6 +10,10 @@ from pathlib import Path
 from omoi_os.children import die_with_parent
 from omoi_os.errors import ForgeError
 
+#: What git writes is on disk before it goes on: objects, packs, refs. A push is kept as one pack, because each
+#: loose object would have to be synced by itself.
+DURABLE_CONFIG = {"core.fsync": "all", "core.fsyncMethod": "fsync", "transfer.unpackLimit": "1"}
+
 #: Configuration of every git command on a repository whose content is not ours.
 SAFE_CONFIG = {"core.hooksPath": "/dev/null", "core.fsmonitor": "false"}
 
@@ -51,7 +55,7 @@ def limited(*argv: str, memory: int = MEMORY_BYTES, seconds: int = CPU_SECONDS) 
 
 def environment(config: Mapping[str, str] = SAFE_CONFIG, *, global_config: str = "/dev/null") -> dict[str, str]:
     """All that git gets to see of the environment."""
-    config = {**THRIFTY_CONFIG, **config}
+    config = {**THRIFTY_CONFIG, **config, **DURABLE_CONFIG}
     values = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": "/nonexistent",

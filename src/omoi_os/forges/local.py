@@ -9,9 +9,10 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from uuid import UUID
 
+from omoi_os import durable
 from omoi_os.children import kill_marked
 from omoi_os.errors import ForgeError
-from omoi_os.forges import checkouts, claims, git
+from omoi_os.forges import checkouts, claims, durability, git
 from omoi_os.forges.base import Repository
 from omoi_os.forges.held import hold
 
@@ -97,13 +98,17 @@ class LocalForge:
     async def create_branch(self, repository: Repository, name: str, *, task_id: UUID | None = None) -> str:
         """At the head of the default branch. A ref outside of `refs/heads` records which task it was created for."""
         if task_id is not None:
-            return await claims.create_branch(self.path(repository), repository, name, task_id=task_id)
+            start = await claims.create_branch(self.path(repository), repository, name, task_id=task_id)
+            refs = [_ref(name), f"{claims.CLAIMS}/{task_id}/{name}"]
+            await asyncio.to_thread(durability.sync_refs, self.path(repository), refs)
+            return start
         heads = await _heads(self.path(repository), name, repository.default_branch)
         if name in heads:
             return heads[name]
         start = claims.required(heads.get(repository.default_branch), repository)
         try:
             await git.run("update-ref", _ref(name), start, "0" * len(start), git_dir=self.path(repository))
+            await self.settle(repository, name)
         except ForgeError:
             if head := await self.branch_head(repository, name):
                 return head
@@ -118,6 +123,10 @@ class LocalForge:
         """Keep the branch from moving while the block runs, if it is at this commit."""
         return hold(self.path(repository), _ref(name), commit)
 
+    async def settle(self, repository: Repository, name: str) -> None:
+        """Have the branch, as it is now, on disk."""
+        await asyncio.to_thread(durability.sync_refs, self.path(repository), [_ref(name)])
+
     async def has_commits(self, repository: Repository, name: str) -> bool:
         """Whether the branch holds commits that the default branch does not."""
         heads = await _heads(self.path(repository), name, repository.default_branch)
@@ -128,7 +137,7 @@ class LocalForge:
 
     def _make_aside(self, repository: Repository) -> tuple[Path, int]:
         """A new folder and its lock, which is held while it is in use: an unlocked one was left by a killed process."""
-        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        durable.make_folder(self.root, mode=0o700)
         while True:
             aside = self.root / f".{repository.project_id}.{secrets.token_hex(4)}"
             aside.mkdir(mode=0o700)
@@ -172,7 +181,7 @@ def _ref(name: str) -> str:
 
 def _rename(made: Path, target: Path) -> None:
     try:
-        made.rename(target)
+        durability.put_in_place(made, target)
     except OSError as error:
         if not target.is_dir():
             raise ForgeError(f"the repository {target} could not be put in place: {error.strerror}") from error

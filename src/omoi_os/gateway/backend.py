@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from email.parser import BytesHeaderParser
 
@@ -15,6 +15,7 @@ log = logging.getLogger(__name__)
 
 _CHUNK_BYTES = 64 * 1024
 _MAX_HEAD_BYTES = 16 * 1024
+_MAX_REPORT_BYTES = 8 * 1024 * 1024
 #: A clone or push that takes longer has hung.
 _MAX_SECONDS = 3600
 _RESPONSE_HEADERS = ("Content-Type", "Cache-Control", "Expires", "Pragma")
@@ -28,11 +29,12 @@ async def serve(
     body: AsyncIterator[bytes],
     descriptors: Sequence[int] = (),
     memory: int = MEMORY_BYTES,
+    before_answer: Callable[[], Awaitable[None]] | None = None,
 ) -> web.StreamResponse:
     """Answer with what git says. The process is gone when this returns, however it ends.
 
     `descriptors` are open in git and in what it starts. Each of these processes may allocate `memory`; one that needs
-    more fails, and its client is told.
+    more fails, and its client is told. With `before_answer` nothing is sent until git has ended and this has returned.
     """
     process = await asyncio.create_subprocess_exec(
         *limited("git", "http-backend", memory=memory),
@@ -52,7 +54,10 @@ async def serve(
     complaints = asyncio.create_task(_last_words(process.stderr))
     try:
         async with asyncio.timeout(_MAX_SECONDS):
-            response = await _pass_back(request, process.stdout)
+            if before_answer is None:
+                response = await _pass_back(request, process.stdout)
+            else:
+                response = await _pass_back(request, await _withheld(process.stdout, before_answer))
             await process.wait()
             await sending
         if words := await complaints:
@@ -73,6 +78,20 @@ async def _send(stdin: asyncio.StreamWriter, body: AsyncIterator[bytes]) -> None
             stdin.write(chunk)
             await stdin.drain()
     stdin.close()
+
+
+async def _withheld(stdout: asyncio.StreamReader, before: Callable[[], Awaitable[None]]) -> asyncio.StreamReader:
+    """The whole answer, once this was done. It is short: git reports on each ref of a push."""
+    answer = asyncio.StreamReader(limit=_MAX_HEAD_BYTES)
+    size = 0
+    while chunk := await stdout.read(_CHUNK_BYTES):
+        size += len(chunk)
+        if size > _MAX_REPORT_BYTES:
+            raise ForgeError("git said more about a push than is passed on")
+        answer.feed_data(chunk)
+    answer.feed_eof()
+    await before()
+    return answer
 
 
 async def _pass_back(request: web.Request, stdout: asyncio.StreamReader) -> web.StreamResponse:

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 
 from aiohttp import StreamReader, web
@@ -11,6 +12,7 @@ from aiohttp import StreamReader, web
 from omoi_os import disk
 from omoi_os.errors import DiskFull, Forbidden, ForgeError, NotFound, RequestError
 from omoi_os.forges.claims import CLAIMS
+from omoi_os.forges.durability import sync_refs
 from omoi_os.forges.git import PUSH_CONFIG, PUSH_MEMORY_BYTES, SAFE_CONFIG
 from omoi_os.forges.local import MAX_PUSH_BYTES, LocalForge
 from omoi_os.forges.registry import make_forge
@@ -109,6 +111,8 @@ async def _receive(request: web.Request, caller: Caller, repository: Path, parts
             body=body,
             descriptors=guard.descriptors,
             memory=PUSH_MEMORY_BYTES,
+            # The client takes the answer for a promise.
+            before_answer=partial(asyncio.to_thread, sync_refs, repository, [command.ref for command in push.commands]),
         )
 
 

@@ -130,6 +130,8 @@ async def _pushed(context: Context, task: Task, project: Project) -> tuple[str, 
     """The head of the task's branch, and whether it holds commits of its own."""
     forge = make_forge(project.forge, context.settings)
     repository, branch = repository_of(project), task.branch_name or ""
+    # A push may not have been answered yet; what is decided on must not be undone by a power cut.
+    await forge.settle(repository, branch)
     head = await forge.branch_head(repository, branch)
     return head or "", head is not None and await forge.has_commits(repository, branch)
 
