@@ -208,7 +208,7 @@ class SandboxOut(BaseModel):
     ended_at: AwareDatetime | None
     pruned_at: AwareDatetime | None = Field(description="When its events were removed for their age.")
     salvage: SalvageOut | None = Field(
-        None, description="What became of its uncommitted work; null where its worker saved everything itself."
+        description="What became of its uncommitted work; null where its worker saved everything itself."
     )
 
     @classmethod

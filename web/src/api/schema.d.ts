@@ -1964,7 +1964,7 @@ export interface components {
              */
             pruned_at: string | null;
             /** @description What became of its uncommitted work; null where its worker saved everything itself. */
-            salvage?: components["schemas"]["SalvageOut"] | null;
+            salvage: components["schemas"]["SalvageOut"] | null;
         };
         /**
          * SandboxPage
