@@ -56,6 +56,7 @@ SIX_STEPS = r"""\[1/6\] Checking API availability\.\.\. OK
 (?:.* s  .*\n)*\[6/6\] Task completed! Result:
       C\(50,25\) = 126,410,606,437,752
       Branch: feature/calculate-binomial-coefficient   commit: [0-9a-f]{8}   verified: yes
+      Outcome: verified   cost: \$\d+\.\d{4} simulated   tokens: [\d,]+
 """
 
 

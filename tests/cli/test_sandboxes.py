@@ -16,9 +16,9 @@ def test_the_newest_are_listed_first_one_line_each(desk: Desk) -> None:
     lost = desk.omoi("sandboxes", "--status", "lost")
 
     head, *rows = [line.split() for line in listed.stdout.splitlines()]
-    assert head == ["ID", "STATE", "TASK", "PROVIDER", "ATTEMPT", "COST", "AGE"]
-    assert [row[:2] for row in rows] == [[newer.id, "running"], [older.id, "running"]]
-    assert rows[0][2:9] == ["Add", "a", "page", "local", "1", "$0.0000", rows[0][8]]
+    assert head == ["ID", "STATE", "OUTCOME", "TASK", "PROVIDER", "ATTEMPT", "COST", "AGE"]
+    assert [row[:4] for row in rows] == [[each.id, "running", "in", "progress"] for each in (newer, older)]
+    assert rows[0][4:11] == ["Add", "a", "page", "local", "1", "$0.0000", rows[0][10]]
     assert [sandbox["id"] for sandbox in lines_of_json(running.stdout)] == [newer.id]
     assert lost.stdout == "There is no sandbox that is lost.\n"
 

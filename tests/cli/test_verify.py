@@ -44,6 +44,6 @@ def test_what_is_wrong_with_a_run_is_named_and_the_exit_code_tells(desk: Desk) -
         "FAILED   counts       2 agent.tool_use are counted and 1 are listed",
         "FAILED   order        there is no task.verified",
         "FAILED   tool calls   call 3 of \\x1b[2J has no result",
-        "FAILED   result       it is not verified",
+        "FAILED   result       it is not verified: its outcome is in progress",
     ):
         assert fault in answer.stdout

@@ -25,6 +25,7 @@ def test_the_demo_ends_in_a_verified_branch_twice_in_a_row(platform: Platform) -
     assert (task["status"], task["result"]["verified"], task["attempt"]) == ("completed", True, 1)
     assert "126410606437752" in task["result"]["final_output"].replace(",", "")
     assert task["cost_usd"] > 0
+    assert (task["outcome"], task["simulated_cost_usd"], task["cost_simulated"]) == ("verified", task["cost_usd"], True)
     assert task["tokens"] > 0
     assert platform.git(task["project_id"], "rev-parse", task["branch_name"]) == task["result"]["commit_sha"]
     assert "def " in platform.git(task["project_id"], "show", f"{task['branch_name']}:binomial.py")

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from omoi_os.cli.client import Client
+from omoi_os.cli.columns import outcome_label, usd
 from omoi_os.cli.progress import Progress
 from omoi_os.errors import OmoiError
 from omoi_os.printable import one_line
+from omoi_os.tasks.outcomes import Outcome
 
 OWNER, REPOSITORY = "kivo360", "OmoiOS"
 ANSWER = 126410606437752
@@ -132,13 +134,14 @@ def _report(client: Client, task: Task, out: TextIO, *, scripted: bool) -> int:
     print(f"      C(50,25) = {answer:,}" if answer is not None else "      no answer in the run's output", file=out)
     print(
         f"      Branch: {one_line(task['branch_name'])}   commit: {one_line(str(result['commit_sha'])[:8])}   "
-        f"verified: {'yes' if result['verified'] else 'no'}",
+        f"verified: {'yes' if task['outcome'] == Outcome.VERIFIED else 'no'}",
         file=out,
     )
+    print(f"      Outcome: {outcome_label(task)}   cost: {usd(task)}   tokens: {task['tokens']:,}", file=out)
     if answer != ANSWER:
         faults = [f"the run inside the sandbox did not print {ANSWER}", *faults]
-    if not result["verified"]:
-        faults = ["the result is not verified", *faults]
+    if task["outcome"] != Outcome.VERIFIED:
+        faults = [f"the result is {outcome_label(task)}", *faults]
     for fault in faults:
         print(f"      Not as promised: {fault}", file=out)
     out.flush()

@@ -3,10 +3,12 @@
 import json
 import shutil
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from omoi_os.printable import one_line
+from omoi_os.tasks.outcomes import LABELS, Outcome
 
 #: The width of what is no terminal.
 WIDE = 160
@@ -52,6 +54,19 @@ def table(rows: Sequence[Sequence[str]], *, room: int, flexible: int) -> Iterato
 def as_json(value: object) -> str:
     """One line of JSON that no terminal acts on: plain ASCII, all else escaped."""
     return json.dumps(value).replace("\x7f", "\\u007f")
+
+
+def usd(sandbox_or_task: Mapping[str, Any]) -> str:
+    """What something has cost, labelled where the scripted model was charged it."""
+    cost, simulated = sandbox_or_task["cost_usd"], sandbox_or_task["simulated_cost_usd"]
+    if not simulated:
+        return f"${cost:.4f}"
+    return f"${cost:.4f} simulated" if simulated >= cost else f"${cost:.4f} (${simulated:.4f} simulated)"
+
+
+def outcome_label(sandbox_or_task: Mapping[str, Any]) -> str:
+    """How it ended, in the words that every command uses."""
+    return LABELS[Outcome(sandbox_or_task["outcome"])]
 
 
 def span(seconds: float) -> str:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from omoi_os.cli.client import Client
-from omoi_os.cli.columns import as_json, as_line, cut, moment, span, table, width
+from omoi_os.cli.columns import as_json, as_line, cut, moment, outcome_label, span, table, usd, width
 from omoi_os.cli.connection import Json, connect, get_sandbox, path_of
 from omoi_os.cli.events import read
 from omoi_os.protocol.events import EventType
@@ -36,7 +36,10 @@ def summary_of(client: Client, sandbox_id: str, *, now: datetime) -> Json:
     calls = list(read(client, sandbox_id, event_type=EventType.AGENT_TOOL_USE))
     edits = read(client, sandbox_id, event_type=EventType.AGENT_FILE_EDITED)
     until = moment(sandbox["ended_at"]) if sandbox["ended_at"] else now
-    shown = ("id", "status", "task_title", "provider", "attempt", "cost_usd", "tokens", "event_counts")
+    shown = (
+        *("id", "status", "outcome", "task_title", "provider", "model", "attempt"),
+        *("cost_usd", "simulated_cost_usd", "cost_simulated", "tokens", "event_counts"),
+    )
     return {
         **{name: sandbox[name] for name in shown},
         "first_event": _end_of(client, sandbox_id, order="asc"),
@@ -69,13 +72,15 @@ def _show_figures(runs: Sequence[Json]) -> None:
     rows = [
         ["", *(each["id"] for each in runs)],
         ["state", *(each["status"] for each in runs)],
+        ["outcome", *map(outcome_label, runs)],
         ["task", *(each["task_title"] for each in runs)],
         ["attempt", *(str(each["attempt"]) for each in runs)],
         ["provider", *(each["provider"] for each in runs)],
+        ["model", *(each["model"] or "none" for each in runs)],
         ["first event", *(_told(each["first_event"]) for each in runs)],
         ["last event", *(_told(each["last_event"]) for each in runs)],
         ["duration", *(span(each["duration_seconds"]) for each in runs)],
-        ["cost", *(f"${each['cost_usd']:.4f}" for each in runs)],
+        ["cost", *map(usd, runs)],
         ["tokens", *(f"{each['tokens']:,}" for each in runs)],
         ["files changed", *(str(len(each["files_changed"])) for each in runs)],
         ["events", *(str(sum(each["event_counts"].values())) for each in runs)],

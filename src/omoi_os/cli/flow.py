@@ -9,6 +9,7 @@ from omoi_os.cli.acceptance import shortcomings
 from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes.lifecycle import SandboxState
 from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.outcomes import LABELS, Outcome
 
 Json = dict[str, Any]
 
@@ -92,8 +93,8 @@ def check_result(run: Run) -> list[str]:
         faults.append(f"the task is {task['status']}: {task['error'] or 'no reason'}")
     if task["sandbox_id"] != run.sandbox["id"]:
         faults.append(f"the result is not of this sandbox but of {task['sandbox_id']}")
-    if not result.get("verified"):
-        faults.append("it is not verified")
+    if task["outcome"] != Outcome.VERIFIED:
+        faults.append(f"it is not verified: its outcome is {LABELS[Outcome(task['outcome'])]}")
     if not (task["branch_name"] and result.get("commit_sha")):
         faults.append("there is no branch with a commit")
     return faults + [

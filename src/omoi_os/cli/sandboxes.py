@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from omoi_os.cli.columns import as_json, moment, span, table, width
+from omoi_os.cli.columns import as_json, moment, outcome_label, span, table, usd, width
 from omoi_os.cli.connection import Json, connect
 from omoi_os.sandboxes.lifecycle import Purpose
 
 DEFAULT_LIMIT = 20
 _PAGE = 200
-_HEAD = ("ID", "STATE", "TASK", "PROVIDER", "ATTEMPT", "COST", "AGE")
+_HEAD = ("ID", "STATE", "OUTCOME", "TASK", "PROVIDER", "ATTEMPT", "COST", "AGE")
 
 
 def run(parameters: dict[str, Any]) -> int:
@@ -25,7 +25,7 @@ def run(parameters: dict[str, Any]) -> int:
             print(as_json(sandbox))
     elif found:
         now = datetime.now(UTC)
-        for line in table([_HEAD, *(_row(sandbox, now=now) for sandbox in found)], room=width(), flexible=2):
+        for line in table([_HEAD, *(_row(sandbox, now=now) for sandbox in found)], room=width(), flexible=3):
             print(line)
     else:
         print(f"There is no sandbox that is {status}." if status else "There is no sandbox yet.")
@@ -37,9 +37,10 @@ def _row(sandbox: Json, *, now: datetime) -> list[str]:
     return [
         sandbox["id"],
         sandbox["status"],
+        outcome_label(sandbox),
         f"verify: {title}" if sandbox["purpose"] == Purpose.VERIFY else title,
         sandbox["provider"],
         str(sandbox["attempt"]),
-        f"${sandbox['cost_usd']:.4f}",
+        usd(sandbox),
         span((now - moment(sandbox["created_at"])).total_seconds()),
     ]

@@ -132,7 +132,8 @@ class Call:
             return True
         try:
             async with self._parts.sessions.begin() as session:
-                await add_usage(session, self.caller.sandbox_id, tokens=tokens, cost_usd=cost)
+                simulated = self._parts.upstream.scripted
+                await add_usage(session, self.caller.sandbox_id, tokens=tokens, cost_usd=cost, simulated=simulated)
                 if reservation_id is not None:
                     await settle(session, reservation_id)
         except (DBAPIError, PoolTimeoutError) as error:

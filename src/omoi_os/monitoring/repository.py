@@ -14,14 +14,8 @@ from omoi_os.sandboxes.lifecycle import ALIVE, SandboxState
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.lifecycle import TERMINAL, TaskState
 from omoi_os.tasks.models import Task
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """What ended on one day."""
-
-    completed: int
-    failed: int
+from omoi_os.tasks.outcomes import FINAL, Outcome, of_task
+from omoi_os.tasks.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +23,7 @@ class Spent:
     """What the sandboxes of one day have spent."""
 
     cost_usd: float
+    simulated_cost_usd: float
     tokens: int
 
 
@@ -60,25 +55,25 @@ async def sandboxes(session: AsyncSession, *, owner: UUID | None, since: datetim
     return {SandboxState(status): number for status, number in rows}
 
 
-async def ended_by_day(session: AsyncSession, *, owner: UUID | None, since: datetime) -> dict[date, Ended]:
-    """Tasks that completed and failed, by day in UTC."""
+async def ended_by_day(session: AsyncSession, *, owner: UUID | None, since: datetime) -> dict[date, dict[Outcome, int]]:
+    """Count the tasks that ended by outcome, for each day in UTC."""
     day = func.date_trunc("day", Task.completed_at, "UTC")
-    query = select(
-        day,
-        func.count().filter(Task.status == TaskState.COMPLETED),
-        func.count().filter(Task.status == TaskState.FAILED),
-    ).where(Task.completed_at >= since, _of(owner, Task.project_id))
-    rows = await session.execute(query.group_by(day))
-    return {moment.date(): Ended(completed, failed) for moment, completed, failed in rows}
+    query = select(day, Task.status, Sandbox.verdict, func.count()).outerjoin(Sandbox, Sandbox.id == Task.sandbox_id)
+    query = query.where(Task.completed_at >= since, _of(owner, Task.project_id))
+    found: dict[date, dict[Outcome, int]] = {}
+    for moment, status, verdict, number in await session.execute(query.group_by(day, Task.status, Sandbox.verdict)):
+        counts = found.setdefault(moment.date(), dict.fromkeys(FINAL, 0))
+        counts[of_task(status, Verdict(verdict) if verdict else None)] += number
+    return found
 
 
 async def spent_by_day(session: AsyncSession, *, owner: UUID | None, since: datetime) -> dict[date, Spent]:
     """What sandboxes have spent, by the day in UTC on which they were begun."""
     day = func.date_trunc("day", Sandbox.created_at, "UTC")
-    query = select(day, func.sum(Sandbox.cost_usd), func.sum(Sandbox.tokens))
+    query = select(day, func.sum(Sandbox.cost_usd), func.sum(Sandbox.simulated_cost_usd), func.sum(Sandbox.tokens))
     query = query.where(Sandbox.created_at >= since, _of(owner, Sandbox.project_id))
     rows = await session.execute(query.group_by(day))
-    return {moment.date(): Spent(float(cost), int(tokens)) for moment, cost, tokens in rows}
+    return {row[0].date(): Spent(float(row[1]), float(row[2]), int(row[3])) for row in rows}
 
 
 async def alive_by_provider(session: AsyncSession, *, owner: UUID | None) -> dict[str, int]:

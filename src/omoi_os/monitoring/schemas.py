@@ -7,6 +7,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from omoi_os.monitoring.warnings import WarningOut
 from omoi_os.sandboxes.lifecycle import SandboxState
 from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.outcomes import Outcome
 
 
 class QueueOut(BaseModel):
@@ -29,9 +30,16 @@ class DayOut(BaseModel):
     """One day in UTC."""
 
     date: datetime.date
-    completed: int = Field(description="Tasks that were verified on this day.")
+    completed: int = Field(description="Tasks that were completed on this day, verified or unchecked.")
     failed: int = Field(description="Tasks that failed on this day.")
+    outcomes: dict[Outcome, int] = Field(
+        description="Tasks that ended on this day by outcome: verified, unchecked, failed, no_result."
+    )
     cost_usd: float = Field(description="What the sandboxes that were begun on this day have spent.")
+    simulated_cost_usd: float = Field(
+        description="The part of `cost_usd` that the scripted model was charged: nobody paid it."
+    )
+    cost_simulated: bool = Field(description="Whether a part of the cost is simulated.")
     tokens: int
 
 

@@ -9,7 +9,7 @@ from omoi_os.config import Settings
 from omoi_os.monitoring import repository, versions
 from omoi_os.monitoring.attendance import Attendance
 from omoi_os.monitoring.availability import Availability
-from omoi_os.monitoring.repository import Ended, Spent
+from omoi_os.monitoring.repository import Spent
 from omoi_os.monitoring.schemas import (
     DayOut,
     LimitsOut,
@@ -23,6 +23,7 @@ from omoi_os.monitoring.schemas import (
 from omoi_os.orchestrator.presence import NAME as ORCHESTRATOR
 from omoi_os.sandboxes.lifecycle import SandboxState
 from omoi_os.tasks.lifecycle import OPEN, TaskState
+from omoi_os.tasks.outcomes import FINAL, Outcome
 
 DAYS = 14
 
@@ -89,8 +90,17 @@ async def _days(session: AsyncSession, *, owner: UUID | None, since: datetime) -
     spent = await repository.spent_by_day(session, owner=owner, since=since)
     shown = []
     for day in (since.date() + timedelta(days=number) for number in range(DAYS)):
-        done, cost = ended.get(day, Ended(0, 0)), spent.get(day, Spent(0.0, 0))
+        by_outcome, cost = ended.get(day) or dict.fromkeys(FINAL, 0), spent.get(day, Spent(0.0, 0.0, 0))
         shown.append(
-            DayOut(date=day, completed=done.completed, failed=done.failed, cost_usd=cost.cost_usd, tokens=cost.tokens)
+            DayOut(
+                date=day,
+                completed=by_outcome[Outcome.VERIFIED] + by_outcome[Outcome.UNCHECKED],
+                failed=by_outcome[Outcome.FAILED],
+                outcomes=by_outcome,
+                cost_usd=cost.cost_usd,
+                simulated_cost_usd=cost.simulated_cost_usd,
+                cost_simulated=cost.simulated_cost_usd > 0,
+                tokens=cost.tokens,
+            )
         )
     return shown

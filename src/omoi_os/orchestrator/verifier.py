@@ -11,6 +11,7 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from omoi_os.bus.base import Bus
 from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.registry import make_forge
 from omoi_os.orchestrator.changed_checks import changed_checks
@@ -22,6 +23,7 @@ from omoi_os.projects.models import Project
 from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes import repository as sandboxes_repository
+from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import Purpose
 from omoi_os.sandboxes.log import append_platform_event
 from omoi_os.sandboxes.models import Sandbox
@@ -152,7 +154,7 @@ async def _decide(context: Context, task: Task, project: Project, finding: Findi
         if task.status != TaskState.VERIFYING or task.lease_owner != context.owner:
             return
         result = _result(task, finding)
-        _record(session, sandbox, result, now=now)
+        await _record(session, context.bus, sandbox, result, now=now)
         if finding.verdict != Verdict.FAILED:
             await tasks.complete(session, context.bus, task, result=result, now=now)
             return
@@ -196,7 +198,7 @@ async def _verify_again(context: Context, task: Task, ticket: Ticket, project: P
         verification.clear(task)
         task.lease_owner = task.lease_expires_at = None
         if sandbox is not None:
-            _record(session, sandbox, task.result, now=now)
+            await _record(session, context.bus, sandbox, task.result, now=now)
         await tasks.announce(session, context.bus, task)
 
 
@@ -223,10 +225,11 @@ def _result(task: Task, finding: Finding) -> dict[str, Any]:
     }
 
 
-def _record(session: AsyncSession, sandbox: Sandbox, result: dict[str, Any], *, now: datetime) -> None:
-    """Append the verdict to a sandbox's log. The caller holds the row."""
+async def _record(session: AsyncSession, bus: Bus, sandbox: Sandbox, result: dict[str, Any], *, now: datetime) -> None:
+    """Append the verdict to a sandbox's log and store it in its row. The caller holds the row."""
     data = {key: result[key] for key in ("commit_sha", "verdict", "verified", "checks", "reason")}
     append_platform_event(session, sandbox, EventType.TASK_VERIFIED, data, now=now)
+    await sandboxes.record_verdict(session, bus, sandbox, result["verdict"])
 
 
 def _feedback(checks: Sequence[Check]) -> str:

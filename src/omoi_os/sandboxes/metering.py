@@ -48,20 +48,31 @@ async def read_allowance(session: AsyncSession, sandbox_id: str) -> Allowance:
     return Allowance(budget_usd=budget, spent_usd=spent, refusal=refusal)
 
 
-async def add_usage(session: AsyncSession, sandbox_id: str, *, tokens: int, cost_usd: float) -> None:
-    """Add one model call to the sandbox and to its task."""
+async def add_usage(
+    session: AsyncSession, sandbox_id: str, *, tokens: int, cost_usd: float, simulated: bool = False
+) -> None:
+    """Add one model call to the sandbox and to its task; `simulated`: the scripted model answered it."""
+    simulated_usd = cost_usd if simulated else 0.0
     # The sandbox's row first, as everywhere: events lock the two in this order.
     await session.execute(
         update(Sandbox)
         .where(Sandbox.id == sandbox_id)
-        .values(cost_usd=Sandbox.cost_usd + cost_usd, tokens=Sandbox.tokens + tokens)
+        .values(
+            cost_usd=Sandbox.cost_usd + cost_usd,
+            simulated_cost_usd=Sandbox.simulated_cost_usd + simulated_usd,
+            tokens=Sandbox.tokens + tokens,
+        )
         .execution_options(synchronize_session=False)
     )
     of_sandbox = select(Sandbox.task_id).where(Sandbox.id == sandbox_id).scalar_subquery()
     await session.execute(
         update(Task)
         .where(Task.id == of_sandbox)
-        .values(cost_usd=Task.cost_usd + cost_usd, tokens=Task.tokens + tokens)
+        .values(
+            cost_usd=Task.cost_usd + cost_usd,
+            simulated_cost_usd=Task.simulated_cost_usd + simulated_usd,
+            tokens=Task.tokens + tokens,
+        )
         .execution_options(synchronize_session=False)
     )
 

@@ -71,12 +71,16 @@ class Sandbox(Base):
     #: Who asked for it to stop.
     stop_cause: Mapped[str | None]
     end_reason: Mapped[str | None]
+    #: The verdict on the result that was made here, or that was checked here.
+    verdict: Mapped[str | None]
     #: What it used when its provider was last asked.
     memory_bytes: Mapped[int | None] = mapped_column(BigInteger)
     cpu_seconds: Mapped[float | None]
     disk_bytes: Mapped[int | None] = mapped_column(BigInteger)
     pids: Mapped[int | None]
     cost_usd: Mapped[float]
+    #: The part of `cost_usd` that the scripted model was charged: nobody paid it.
+    simulated_cost_usd: Mapped[float] = mapped_column(default=0.0, server_default="0")
     tokens: Mapped[int] = mapped_column(BigInteger)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     started_at: Mapped[datetime | None]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -80,10 +81,19 @@ async def list_sandboxes(
     return (await session.execute(query.where(*conditions))).scalars().all()
 
 
-async def task_titles(session: AsyncSession, rows: Sequence[Sandbox]) -> dict[UUID, str]:
-    """The titles of the tasks that these sandboxes are for."""
-    query = select(Task.id, Task.title).where(Task.id.in_({row.task_id for row in rows}))
-    return {row[0]: row[1] for row in await session.execute(query)}
+@dataclass(frozen=True, slots=True)
+class TaskGlance:
+    """What showing a sandbox needs of its task."""
+
+    title: str
+    status: str
+    fence: int
+
+
+async def glance_at_tasks(session: AsyncSession, rows: Sequence[Sandbox]) -> dict[UUID, TaskGlance]:
+    """Read what is shown of the tasks that these sandboxes are for."""
+    query = select(Task.id, Task.title, Task.status, Task.fence).where(Task.id.in_({row.task_id for row in rows}))
+    return {row[0]: TaskGlance(row[1], row[2], row[3]) for row in await session.execute(query)}
 
 
 async def alive(session: AsyncSession, *, provider: str, site: str) -> Sequence[Sandbox]:

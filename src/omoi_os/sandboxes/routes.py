@@ -35,9 +35,9 @@ router = make_router("/sandboxes", tags=["sandboxes"], refusals=(401, 403, 422, 
 
 
 async def _shown(session: AsyncSession, rows: Sequence[Sandbox]) -> list[SandboxOut]:
-    titles = await repository.task_titles(session, rows)
+    tasks = await repository.glance_at_tasks(session, rows)
     unsaved = await salvages.of(session, rows)
-    return [SandboxOut.of(row, task_title=titles[row.task_id], salvage=unsaved.get(row.id)) for row in rows]
+    return [SandboxOut.of(row, task=tasks[row.task_id], salvage=unsaved.get(row.id)) for row in rows]
 
 
 @router.get("/health", summary="Whether this part answers")

@@ -24,7 +24,10 @@ from omoi_os.protocol.events import Event, EventSource
 from omoi_os.sandboxes import catalogue
 from omoi_os.sandboxes.lifecycle import Purpose, SalvageState, SandboxState
 from omoi_os.sandboxes.models import Sandbox, SandboxSalvage
+from omoi_os.sandboxes.repository import TaskGlance
+from omoi_os.tasks import outcomes
 from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.outcomes import Outcome
 from omoi_os.tickets.schemas import TicketIn, TicketType
 
 MAX_BATCH_EVENTS = 1000
@@ -190,6 +193,10 @@ class SandboxOut(BaseModel):
     attempt: int
     fence: int
     status: SandboxState
+    outcome: Outcome = Field(
+        description="What came of it: the verdict on the result that was made or checked here, or how it ended."
+    )
+    model: str | None = Field(description="The model that its agent uses; `scripted` when a script plays its part.")
     last_heartbeat_at: AwareDatetime | None
     last_work_at: AwareDatetime | None
     last_seq: int
@@ -203,6 +210,10 @@ class SandboxOut(BaseModel):
     disk_bytes: int | None
     pids: int | None
     cost_usd: float
+    simulated_cost_usd: float = Field(
+        description="The part of `cost_usd` that the scripted model was charged: nobody paid it."
+    )
+    cost_simulated: bool = Field(description="Whether a part of its cost is simulated.")
     tokens: int
     created_at: AwareDatetime
     ended_at: AwareDatetime | None
@@ -212,10 +223,17 @@ class SandboxOut(BaseModel):
     )
 
     @classmethod
-    def of(cls, sandbox: Sandbox, *, task_title: str, salvage: SandboxSalvage | None = None) -> "SandboxOut":
-        """The row with what it is for, and what became of its unsaved work."""
-        shown = {name: getattr(sandbox, name) for name in cls.model_fields if name not in ("task_title", "salvage")}
-        return cls.model_validate(shown | {"task_title": task_title, "salvage": salvage})
+    def of(cls, sandbox: Sandbox, *, task: TaskGlance, salvage: SandboxSalvage | None = None) -> "SandboxOut":
+        """Show the row with what it is for, what came of it, and what became of its unsaved work."""
+        being_checked = task.status == TaskState.VERIFYING and task.fence == sandbox.fence
+        derived = {
+            "task_title": task.title,
+            "outcome": outcomes.of_sandbox(sandbox.status, sandbox.verdict, being_checked=being_checked),
+            "salvage": salvage,
+            "cost_simulated": sandbox.simulated_cost_usd > 0,
+        }
+        stored = {name: getattr(sandbox, name) for name in cls.model_fields if name not in derived}
+        return cls.model_validate(stored | derived)
 
 
 class SandboxIn(BaseModel):

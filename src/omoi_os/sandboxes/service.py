@@ -143,6 +143,17 @@ async def end(
     await _tell(session, bus, sandbox)
 
 
+async def record_verdict(session: AsyncSession, bus: Bus, sandbox: Sandbox, verdict: str | None) -> None:
+    """Store the verdict on an attempt with its sandbox, and with the sandbox in which it was checked.
+
+    An attempt is judged by its own verdict, whatever becomes of its task later. The caller holds the attempt's row.
+    """
+    checked = await repository.of_task(session, sandbox.task_id, purpose=Purpose.VERIFY)
+    for each in [sandbox, *[other for other in checked if other.fence == sandbox.fence][-1:]]:
+        each.verdict = verdict
+        await _tell(session, bus, each)
+
+
 async def _tell(session: AsyncSession, bus: Bus, sandbox: Sandbox) -> None:
     """Its state is new: people see it, and whoever waits for sandboxes is woken."""
     data = {

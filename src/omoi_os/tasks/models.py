@@ -83,6 +83,8 @@ class Task(Base):
     #: How often the verification that is due was started.
     verification_tries: Mapped[int] = mapped_column(default=0, server_default="0")
     cost_usd: Mapped[float]
+    #: The part of `cost_usd` that the scripted model was charged: nobody paid it.
+    simulated_cost_usd: Mapped[float] = mapped_column(default=0.0, server_default="0")
     tokens: Mapped[int] = mapped_column(BigInteger)
     created_by: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

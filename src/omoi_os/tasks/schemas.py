@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from typing import Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, computed_field, model_validator
 
 from omoi_os.api.paging import Page
 from omoi_os.api.shapes import Shown
 from omoi_os.api.text import Command, Line, Text
 from omoi_os.protocol.assignment import ExecutionMode
+from omoi_os.tasks import outcomes
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
+from omoi_os.tasks.outcomes import Outcome
 from omoi_os.tasks.verdict import Verdict
 
 
@@ -57,10 +59,8 @@ class TaskResult(Shown):
         """Read a result that was stored before there were verdicts: without a check it proves nothing."""
         if not isinstance(stored, dict) or "verdict" in stored:
             return stored
-        checks, passed = stored.get("checks"), stored.get("verified")
-        if checks:
-            return stored | {"verdict": Verdict.VERIFIED if passed else Verdict.FAILED}
-        return stored | {"verdict": Verdict.UNCHECKED if passed else None, "verified": False}
+        verdict = outcomes.verdict_of(stored)
+        return stored | {"verdict": verdict, "verified": verdict == Verdict.VERIFIED}
 
 
 class TaskIn(BaseModel):
@@ -130,10 +130,25 @@ class TaskOut(Shown):
         description="Since when the stored commit is being verified again; null when it is not."
     )
     cost_usd: float
+    simulated_cost_usd: float = Field(
+        description="The part of `cost_usd` that the scripted model was charged: nobody paid it."
+    )
     tokens: int
     created_at: AwareDatetime
     started_at: AwareDatetime | None
     completed_at: AwareDatetime | None
+
+    @computed_field(description="Where it stands, decided from its state and the verdict on its result.")  # type: ignore[prop-decorator]
+    @property
+    def outcome(self) -> Outcome:
+        """One of the words that every surface uses."""
+        return outcomes.of_task(self.status, self.result.verdict if self.result else None)
+
+    @computed_field(description="Whether a part of its cost is simulated.")  # type: ignore[prop-decorator]
+    @property
+    def cost_simulated(self) -> bool:
+        """A scripted model costs nothing."""
+        return self.simulated_cost_usd > 0
 
     @classmethod
     def of(cls, task: Task, depends_on: Sequence[UUID]) -> "TaskOut":

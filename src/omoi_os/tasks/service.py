@@ -19,6 +19,7 @@ from omoi_os.stream.outbox import publish
 from omoi_os.tasks import lifecycle, repository
 from omoi_os.tasks.lifecycle import EndCause, TaskState
 from omoi_os.tasks.models import PRIORITY_RANK, Task, TaskDependency
+from omoi_os.tasks.outcomes import of_task, verdict_of
 from omoi_os.tickets.models import Ticket, TicketStatus
 from omoi_os.tickets.status import derive
 
@@ -277,6 +278,7 @@ async def _tell(session: AsyncSession, bus: Bus, task: Task, ticket: Ticket, sta
         "ticket_id": str(task.ticket_id),
         "title": task.title,
         "status": task.status,
+        "outcome": of_task(task.status, verdict_of(task.result)),
         "attempt": task.attempt,
         "error": task.error,
     }

@@ -11,7 +11,9 @@ from omoi_os.api.paging import Page
 from omoi_os.api.shapes import Shown
 from omoi_os.api.text import Command, Line, Text
 from omoi_os.projects.schemas import RepositoryName, Usd
+from omoi_os.tasks import outcomes
 from omoi_os.tasks.lifecycle import ACTIVE
+from omoi_os.tasks.outcomes import Outcome
 from omoi_os.tasks.schemas import TaskOut
 from omoi_os.tickets.models import Ticket, TicketStatus
 
@@ -119,6 +121,24 @@ class TicketOut(Shown):
     def cost_usd(self) -> float:
         """Over all of its tasks."""
         return sum(task.cost_usd for task in self.tasks)
+
+    @computed_field(description="The part of `cost_usd` that the scripted model was charged: nobody paid it.")  # type: ignore[prop-decorator]
+    @property
+    def simulated_cost_usd(self) -> float:
+        """Over all of its tasks."""
+        return sum(task.simulated_cost_usd for task in self.tasks)
+
+    @computed_field(description="Whether a part of its cost is simulated.")  # type: ignore[prop-decorator]
+    @property
+    def cost_simulated(self) -> bool:
+        """A scripted model costs nothing."""
+        return self.simulated_cost_usd > 0
+
+    @computed_field(description="Where it stands, decided from the outcomes of its tasks.")  # type: ignore[prop-decorator]
+    @property
+    def outcome(self) -> Outcome:
+        """One of the words that every surface uses."""
+        return outcomes.of_ticket([task.outcome for task in self.tasks])
 
     @computed_field(description="What its tasks have used.")  # type: ignore[prop-decorator]
     @property

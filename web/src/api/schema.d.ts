@@ -53,7 +53,9 @@ export interface paths {
         };
         /**
          * Metrics for Prometheus
-         * @description Open tasks by state, living sandboxes by state, and what each of them uses. Administrators only.
+         * @description Open tasks and living sandboxes by state, what each sandbox uses, and outcomes of the last 24 hours.
+         *
+         *     Administrators only.
          */
         get: operations["metrics"];
         put?: never;
@@ -1055,7 +1057,7 @@ export interface components {
             date: string;
             /**
              * Completed
-             * @description Tasks that were verified on this day.
+             * @description Tasks that were completed on this day, verified or unchecked.
              */
             completed: number;
             /**
@@ -1064,10 +1066,27 @@ export interface components {
              */
             failed: number;
             /**
+             * Outcomes
+             * @description Tasks that ended on this day by outcome: verified, unchecked, failed, no_result.
+             */
+            outcomes: {
+                [key: string]: number;
+            };
+            /**
              * Cost Usd
              * @description What the sandboxes that were begun on this day have spent.
              */
             cost_usd: number;
+            /**
+             * Simulated Cost Usd
+             * @description The part of `cost_usd` that the scripted model was charged: nobody paid it.
+             */
+            simulated_cost_usd: number;
+            /**
+             * Cost Simulated
+             * @description Whether a part of the cost is simulated.
+             */
+            cost_simulated: boolean;
             /** Tokens */
             tokens: number;
         };
@@ -1469,6 +1488,12 @@ export interface components {
              */
             key: string;
         };
+        /**
+         * Outcome
+         * @description Where a task, an attempt or a ticket stands.
+         * @enum {string}
+         */
+        Outcome: "open" | "in_progress" | "verified" | "unchecked" | "failed" | "no_result";
         /**
          * OverviewOut
          * @description What goes on, of what you may see.
@@ -1916,6 +1941,13 @@ export interface components {
             /** Fence */
             fence: number;
             status: components["schemas"]["SandboxState"];
+            /** @description What came of it: the verdict on the result that was made or checked here, or how it ended. */
+            outcome: components["schemas"]["Outcome"];
+            /**
+             * Model
+             * @description The model that its agent uses; `scripted` when a script plays its part.
+             */
+            model: string | null;
             /** Last Heartbeat At */
             last_heartbeat_at: string | null;
             /** Last Work At */
@@ -1949,6 +1981,16 @@ export interface components {
             pids: number | null;
             /** Cost Usd */
             cost_usd: number;
+            /**
+             * Simulated Cost Usd
+             * @description The part of `cost_usd` that the scripted model was charged: nobody paid it.
+             */
+            simulated_cost_usd: number;
+            /**
+             * Cost Simulated
+             * @description Whether a part of its cost is simulated.
+             */
+            cost_simulated: boolean;
             /** Tokens */
             tokens: number;
             /**
@@ -2092,6 +2134,11 @@ export interface components {
             verification_requested_at: string | null;
             /** Cost Usd */
             cost_usd: number;
+            /**
+             * Simulated Cost Usd
+             * @description The part of `cost_usd` that the scripted model was charged: nobody paid it.
+             */
+            simulated_cost_usd: number;
             /** Tokens */
             tokens: number;
             /**
@@ -2103,6 +2150,13 @@ export interface components {
             started_at: string | null;
             /** Completed At */
             completed_at: string | null;
+            /** @description Where it stands, decided from its state and the verdict on its result. */
+            readonly outcome: components["schemas"]["Outcome"];
+            /**
+             * Cost Simulated
+             * @description Whether a part of its cost is simulated.
+             */
+            readonly cost_simulated: boolean;
         };
         /**
          * TaskPage
@@ -2281,6 +2335,18 @@ export interface components {
              * @description What its tasks have spent.
              */
             readonly cost_usd: number;
+            /**
+             * Simulated Cost Usd
+             * @description The part of `cost_usd` that the scripted model was charged: nobody paid it.
+             */
+            readonly simulated_cost_usd: number;
+            /**
+             * Cost Simulated
+             * @description Whether a part of its cost is simulated.
+             */
+            readonly cost_simulated: boolean;
+            /** @description Where it stands, decided from the outcomes of its tasks. */
+            readonly outcome: components["schemas"]["Outcome"];
             /**
              * Tokens
              * @description What its tasks have used.
