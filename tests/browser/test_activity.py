@@ -57,7 +57,7 @@ def test_the_health_page_counts_what_was_done(page: Page, platform: Platform) ->
     platform.until(task["id"], "completed")
     page.goto("/health-overview")
     expect(page.get_by_role("heading", name="Queue: open tasks")).to_be_visible()
-    expect(page.get_by_text(re.compile(r"Tasks per day · [1-9]\d* completed"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Tasks per day · \d+ verified, [1-9]\d* unchecked"))).to_be_visible()
     expect(page.get_by_text("PostgreSQL")).to_be_visible()
     expect(page.locator("svg.recharts-surface").first).to_be_visible()
     page.get_by_text("The same as a table").click()
@@ -65,4 +65,4 @@ def test_the_health_page_counts_what_was_done(page: Page, platform: Platform) ->
     assert violations(page, "light") == []
     page.get_by_role("link", name=re.compile(r"^\d+ stopped: show them")).click()
     page.wait_for_url("**/sandboxes?status=stopped")
-    expect(page.get_by_role("row").nth(1)).to_contain_text("stopped")
+    expect(page.get_by_role("row").nth(1).get_by_title("Sandbox stopped").first).to_be_attached()

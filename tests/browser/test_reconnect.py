@@ -99,7 +99,7 @@ def test_the_events_of_a_sandbox_opened_while_the_server_is_away_come_when_it_is
     with without_api(platform, quiet):
         page.get_by_role("row").filter(has_text=sandbox_id).get_by_role("link").first.click()
         expect(page.get_by_role("alert").get_by_text(NOT_YET)).to_be_visible()
-        expect(badge(page)).to_have_text("Ended")
+        expect(badge(page)).to_have_text("Unchecked")
         expect(page.get_by_text("Looking for changes")).to_be_visible()
         expect(page.get_by_text("ended with every file as it was")).to_have_count(0)
         for route in held:
@@ -108,7 +108,7 @@ def test_the_events_of_a_sandbox_opened_while_the_server_is_away_come_when_it_is
 
     expect(page.get_by_role("feed").get_by_role("article").first).to_be_visible()
     expect(page.get_by_text(NOT_YET)).to_have_count(0)
-    expect(badge(page)).to_have_text("Finished")
+    expect(badge(page)).to_have_text("Unchecked")
     assert events_on_page(page) == [event["seq"] for event in platform.events(sandbox_id)]
 
 
@@ -205,7 +205,7 @@ def test_what_is_shown_stays_when_it_cannot_be_loaded_again(quiet: BrowserContex
         expect(row).to_be_visible()
         expect(page.get_by_role("alert")).to_have_count(0)
     platform.post(f"/tasks/{task['id']}/cancel")
-    expect(row).to_contain_text("stopped")
+    expect(row).to_contain_text("Ended without result")
 
 
 class Held:
@@ -285,11 +285,11 @@ def test_a_state_that_changes_before_the_first_word_is_shown(quiet: BrowserConte
     held = Held(page)
     page.goto("/sandboxes")
     row = page.get_by_role("row").filter(has_text=task["sandbox_id"])
-    expect(row).to_contain_text("running")
+    expect(row).to_contain_text("Running")
     platform.post(f"/tasks/{task['id']}/cancel")
     platform.event(task["sandbox_id"], "sandbox.terminated")
-    expect(row).to_contain_text("running")
+    expect(row).to_contain_text("Running")
 
     held.let_go()
 
-    expect(row).to_contain_text("stopped")
+    expect(row).to_contain_text("Ended without result")

@@ -112,13 +112,13 @@ def test_a_ticket_is_filed_watched_steered_and_verified(page: Page, platform: Pl
     row(page, "zebra.txt").get_by_role("link", name="zebra.txt").press("Enter")
     expect(page.get_by_label("Diff").get_by_text("stripes")).to_be_visible()
 
-    expect(badge(page)).to_have_text("Finished")
+    expect(badge(page)).to_have_text("Verified")
     said = page.evaluate("window.said")
-    assert [word for word in said if word.startswith(("Running Bash", "Finished"))][-2:] == ["Running Bash", "Finished"]
-    assert not {"Lost", "Failed", "Stopped", "Connection lost"} & set(said), said
+    assert [word for word in said if word.startswith(("Running Bash", "Verified"))][-2:] == ["Running Bash", "Verified"]
+    assert not {"Unchecked", "Failed", "Ended without result", "Connection lost"} & set(said), said
     expect(row(page, "Verified: the checks pass")).to_be_visible()
     page.get_by_role("heading", level=1).get_by_role("link", name=title).click()
-    expect(page.get_by_role("status").get_by_text("Done", exact=True)).to_be_visible()
+    expect(page.get_by_role("status").get_by_text("Done, verified", exact=True)).to_be_visible()
     expect(page.get_by_text("passed", exact=True)).to_be_visible()
     expect(page.get_by_text("I was told: Remember the zebra")).to_be_visible()
     task = platform.get("/tickets", q=title)["items"][0]["tasks"][0]
@@ -154,9 +154,9 @@ def test_a_sandbox_is_stopped_when_that_is_confirmed_and_a_wrong_clock_does_not_
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("button", name="Stop it").click()
 
-    expect(badge(page)).to_have_text("Stopped")
+    expect(badge(page)).to_have_text("Ended without result")
     badge(page).hover()
-    expect(page.get_by_role("tooltip")).to_contain_text("stopped before the agent said that it was done")
+    expect(page.get_by_role("tooltip")).to_contain_text("It ended before there was a result")
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
     expect(page.get_by_role("main")).to_be_focused()
 
@@ -237,7 +237,7 @@ def test_a_link_to_an_event_that_is_not_there_opens_at_the_end_and_says_so(
     page.set_viewport_size({"width": 1280, "height": 520})
     page.goto(f"/sandbox/{sandbox_of(platform, run)}?ev=99999")
     expect(page.get_by_role("status").get_by_text("There is no event 99999 in this run")).to_be_visible()
-    expect(row(page, "Verified: the checks pass")).to_be_in_viewport()
+    expect(row(page, "Unchecked: no check has proved")).to_be_in_viewport()
     expect(page.get_by_role("button", name="Jump to latest")).to_have_count(0)
 
 
@@ -248,7 +248,7 @@ def test_a_link_into_a_very_long_run_loads_that_part_first(page: Page, platform:
     page.goto(f"/sandbox/{sandbox_id}?ev={began['seq']}")
 
     expect(row(page, "This is how it began.")).to_be_in_viewport()
-    expect(badge(page)).to_have_text("Finished")
+    expect(badge(page)).to_have_text("Unchecked")
     assert sum("beyond" in address for address in asked[:2]) == 1
 
 
@@ -261,7 +261,7 @@ def test_the_latest_is_reached_at_once_from_an_event_far_back(page: Page, platfo
     expect(row(page, "This is how it began.")).to_be_in_viewport()
 
     page.get_by_role("button", name="Jump to latest").click()
-    expect(row(page, "Verified: the checks pass")).to_be_in_viewport()
+    expect(row(page, "Unchecked: no check has proved")).to_be_in_viewport()
     expect(page.get_by_role("button", name="Jump to latest")).to_have_count(0)
     assert len(held) == 1
 
@@ -280,9 +280,9 @@ def test_a_tap_on_the_state_tells_why(
     touched = open_context(base_url=platform.url, has_touch=True, viewport={"width": 390, "height": 844})
     page = sign_in(touched, platform).new_page()
     page.goto(f"/sandbox/{sandbox_of(platform, run)}")
-    expect(badge(page)).to_have_text("Finished")
+    expect(badge(page)).to_have_text("Unchecked")
     badge(page).tap()
-    expect(page.get_by_role("tooltip")).to_contain_text("The platform checked the result, and it passed.")
+    expect(page.get_by_role("tooltip")).to_contain_text("no check has proved it")
     rows(page).last.tap()
     expect(page.get_by_role("tooltip")).to_have_count(0)
 
@@ -290,7 +290,7 @@ def test_a_tap_on_the_state_tells_why(
 def test_loading_a_very_long_run_goes_on_where_it_failed(page: Page, platform: Platform, many: Json) -> None:
     page.route("**/events?*order=desc&beyond=*", lambda route: route.abort(), times=1)
     page.goto(f"/sandbox/{sandbox_of(platform, many)}")
-    expect(row(page, "Verified: the checks pass")).to_be_in_viewport()
+    expect(row(page, "Unchecked: no check has proved")).to_be_in_viewport()
     page.get_by_role("tab", name="Terminal").click()
     expect(page.get_by_text("3 commands")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
@@ -303,9 +303,9 @@ def test_a_verification_is_called_what_it_is(page: Page, platform: Platform) -> 
     checks = next(sandbox for sandbox in sandboxes if sandbox["purpose"] == "verify")
     page.goto(f"/sandbox/{checks['id']}")
     expect(row(page, "Sandbox ended")).to_be_visible()
-    expect(badge(page)).to_have_text("Finished")
+    expect(badge(page)).to_have_text("Verified")
     badge(page).click()
-    expect(page.get_by_role("tooltip")).to_contain_text("It was there to check the result of an attempt")
+    expect(page.get_by_role("tooltip")).to_contain_text("The checks passed in a fresh sandbox")
 
 
 def test_what_is_looked_for_in_the_terminal_is_in_the_address(page: Page, platform: Platform, run: Json) -> None:

@@ -54,7 +54,7 @@ def test_a_prompt_makes_a_sandbox_that_waits_for_more(page: Page, platform: Plat
     expect(page.get_by_role("button", name=re.compile("^running 1"))).to_be_visible()
     page.get_by_role("button", name=f"Stop {sandbox_id}").click()
     page.get_by_role("dialog").get_by_role("button", name="Stop it").click()
-    expect(page.get_by_role("row").last).to_contain_text("stopped")
+    expect(page.get_by_role("row").last).to_contain_text("Unchecked")
     expect(page.get_by_role("button", name=f"Stop {sandbox_id}")).to_have_count(0)
     assert violations(page, "light") == []
 

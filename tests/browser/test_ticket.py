@@ -77,3 +77,34 @@ def test_a_ticket_that_waits_names_what_it_waits_for(page: Page, platform: Platf
     expect(page.get_by_text("Blocked by")).to_be_visible()
     page.get_by_label("About the ticket").get_by_role("link", name="Nobody knows how").click()
     expect(page.get_by_role("heading", name="Nobody knows how", level=1)).to_be_visible()
+
+
+def test_an_unchecked_result_is_checked_on_request_and_the_verdict_arrives(page: Page, platform: Platform) -> None:
+    platform.script(
+        "unproven",
+        "match: 'an unproven change'\nsteps:\n  - tool: Bash\n"
+        "    input: {command: 'echo yes > answer.txt'}\n  - text: done\n",
+    )
+    task = platform.ticket("Make an unproven change")
+    platform.until(task["id"], "completed")
+    page.goto(f"/tickets/{task['ticket_id']}")
+    panel = page.get_by_label(f"Task {task['title']}")
+    expect(panel.get_by_text("Unchecked: no acceptance commands")).to_be_visible()
+
+    panel.get_by_role("button", name="Add a check and run it now").click()
+    window = page.get_by_role("dialog", name="Add a check")
+    expect(window.get_by_role("button", name="Run the checks now")).to_be_disabled()
+    window.get_by_label("Commands").fill("grep no answer.txt\n")
+    assert violations(page, "light") == []
+    window.get_by_role("button", name="Run the checks now").click()
+    expect(window).to_be_hidden()
+    expect(panel.get_by_text("Failed: `grep no answer.txt` ended with exit code 1.")).to_be_visible()
+
+    panel.get_by_role("button", name="Add a check and run it now").click()
+    window.get_by_label("Commands").fill("grep yes answer.txt")
+    window.get_by_role("button", name="Run the checks now").click()
+    expect(page.get_by_role("status").get_by_text("Done, verified", exact=True)).to_be_visible()
+    expect(panel.get_by_text("passed", exact=True)).to_be_visible()
+    expect(panel.get_by_role("button", name="Add a check and run it now")).to_have_count(0)
+    again = platform.task(task["id"])
+    assert (again["status"], again["attempt"], again["outcome"]) == ("completed", 1, "verified")

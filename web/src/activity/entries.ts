@@ -2,8 +2,10 @@ import type { SandboxEvent } from "@/api/client";
 import type { Item } from "@/live/subscriptions";
 import { changeOf, type Change } from "@/sandboxes/changes/changes";
 import { senderOf } from "@/sandboxes/composer/senders";
+import { LOOKS, outcomeIn, verdictOf } from "@/outcome/outcome";
 import { str, targetOf } from "@/sandboxes/payload";
 import { plain } from "@/ui/ansi-text";
+import type { Tone } from "@/ui/badge";
 
 export const KINDS = ["edits", "tools", "messages", "runs", "states", "errors"] as const;
 export type Kind = (typeof KINDS)[number];
@@ -19,6 +21,8 @@ export interface Entry {
   ticketId: string | null;
   /** What happened, in a word or two. */
   what: string;
+  /** The colour of an outcome, where it tells of one; else that of its kind. */
+  tone: Tone | null;
   /** To what, or what was said. */
   text: string;
   change: Change | null;
@@ -42,6 +46,7 @@ export function ofEvent(event: SandboxEvent, projectId: string, sandboxId: strin
     seq: event.seq,
     ticketId: null,
     what,
+    tone: event.event_type === "task.verified" ? LOOKS[verdictOf(event.event_data)].tone : null,
     text: plain((text ?? "").slice(0, 600)),
     change: changeOf(event),
   };
@@ -85,7 +90,7 @@ function wordsOf(event: SandboxEvent): Words | null {
     case "agent.shutdown":
       return ["runs", "Worker went", why];
     case "task.verified":
-      return data.verified === true ? ["runs", "Task verified"] : ["errors", "Task not verified", why];
+      return [verdictOf(data) === "failed" ? "errors" : "runs", `Result: ${LOOKS[verdictOf(data)].words.toLowerCase()}`, why];
     case "sandbox.terminated":
       return ["runs", "Sandbox ended", why];
     default:
@@ -95,6 +100,7 @@ function wordsOf(event: SandboxEvent): Words | null {
 
 interface Told {
   status?: unknown;
+  outcome?: unknown;
   ticket_id?: unknown;
   title?: unknown;
 }
@@ -106,8 +112,10 @@ export function ofItem(item: Item): Entry | null {
   }
   const noun = /^(sandbox|task|ticket)\.status$/.exec(item.type)?.[1];
   if (noun === undefined) return null;
-  const { status, ticket_id, title } = item.data as Told;
+  const { status, outcome, ticket_id, title } = item.data as Told;
   if (typeof status !== "string") return null;
+  const found = outcomeIn(outcome);
+  const look = found === null || found === "open" || found === "in_progress" ? null : LOOKS[found];
   return {
     key: item.id,
     kind: "states",
@@ -116,7 +124,8 @@ export function ofItem(item: Item): Entry | null {
     sandboxId: item.sandbox_id,
     seq: null,
     ticketId: typeof ticket_id === "string" ? ticket_id : null,
-    what: `${noun === "sandbox" ? "Sandbox" : noun === "task" ? "Task" : "Ticket"} is ${status}`,
+    what: `${noun === "sandbox" ? "Sandbox" : noun === "task" ? "Task" : "Ticket"} is ${status}${look === null || look.words.toLowerCase() === status ? "" : `: ${look.words.toLowerCase()}`}`,
+    tone: look?.tone ?? null,
     text: typeof title === "string" ? title : "",
     change: null,
   };

@@ -7,7 +7,7 @@ import { writeOut } from "@/ui/controls";
 import { Clock } from "@/ui/moment";
 import type { Entry, Kind } from "./entries";
 
-const TONES: Record<Kind, Tone> = { edits: "accent", tools: "neutral", messages: "info", runs: "good", states: "warn", errors: "bad" };
+const TONES: Record<Kind, Tone> = { edits: "accent", tools: "neutral", messages: "info", runs: "info", states: "neutral", errors: "bad" };
 
 export const EntryRow = memo(function EntryRow({ entry, project, title }: { entry: Entry; project: string; title: string | undefined }) {
   return (
@@ -16,7 +16,7 @@ export const EntryRow = memo(function EntryRow({ entry, project, title }: { entr
       <div className="min-w-0 flex-1">
         {entry.change === null ? (
           <p className="line-clamp-4 text-xs leading-5" title={entry.text.length > 120 ? entry.text : undefined}>
-            <Badge tone={TONES[entry.kind]} className="mr-2 px-1.5 text-2xs">
+            <Badge tone={entry.tone ?? TONES[entry.kind]} className="mr-2 px-1.5 text-2xs">
               {writeOut(entry.what)}
             </Badge>
             <span className={cn("[overflow-wrap:anywhere]", (entry.kind === "tools" || entry.kind === "errors") && "font-mono text-2xs")}>

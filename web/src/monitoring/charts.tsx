@@ -1,9 +1,19 @@
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
+import { FINAL, LOOKS } from "@/outcome/outcome";
+import type { Tone } from "@/ui/badge";
 import { usd } from "@/ui/figures";
 import { dayLabel, type Day } from "./overview";
 
 const AXIS = { fontSize: 11, fill: "var(--text-soft)" };
 const BOX = { background: "var(--raised)", border: "1px solid var(--line-strong)", borderRadius: 6, fontSize: 12, color: "var(--text)" };
+const FILLS: Record<Tone, string> = {
+  neutral: "var(--text-faint)",
+  good: "var(--good)",
+  bad: "var(--bad)",
+  warn: "var(--warn)",
+  info: "var(--info)",
+  accent: "var(--accent)",
+};
 const CURSOR = { fill: "var(--sunken)" };
 
 export interface ChartProps {
@@ -14,6 +24,7 @@ export interface ChartProps {
 /** A bar for every day. The same figures stand in a table for those who do not see it. */
 export default function Chart({ days, of }: ChartProps) {
   const rows = days.map((day) => ({ ...day, label: dayLabel(day.date) }));
+  const isSimulated = days.some((day) => day.cost_simulated);
   return (
     <div aria-hidden className="h-52">
       <ResponsiveContainer width="100%" height="100%">
@@ -35,11 +46,19 @@ export default function Chart({ days, of }: ChartProps) {
             formatter={(value) => (of === "cost" ? usd(Number(value)) : String(value))}
           />
           {of === "cost" ? (
-            <Bar dataKey="cost_usd" name="cost" fill="var(--accent)" isAnimationActive={false} radius={[3, 3, 0, 0]} />
+            <Bar dataKey="cost_usd" name={isSimulated ? "cost, in part or all simulated" : "cost"} fill="var(--accent)" isAnimationActive={false} radius={[3, 3, 0, 0]} />
           ) : (
             <>
-              <Bar dataKey="completed" name="completed" stackId="tasks" fill="var(--good)" isAnimationActive={false} />
-              <Bar dataKey="failed" name="failed" stackId="tasks" fill="var(--bad)" isAnimationActive={false} radius={[3, 3, 0, 0]} />
+              {FINAL.map((outcome) => (
+                <Bar
+                  key={outcome}
+                  dataKey={`outcomes.${outcome}`}
+                  name={LOOKS[outcome].words.toLowerCase()}
+                  stackId="tasks"
+                  fill={FILLS[LOOKS[outcome].tone]}
+                  isAnimationActive={false}
+                />
+              ))}
             </>
           )}
         </BarChart>

@@ -1,5 +1,7 @@
+import { FINAL, LOOKS } from "@/outcome/outcome";
+import { Dot } from "@/ui/badge";
 import { Facts } from "@/ui/facts";
-import { count, usd } from "@/ui/figures";
+import { cost, count } from "@/ui/figures";
 import { later } from "@/ui/later";
 import { Part } from "@/ui/part";
 import { dayLabel, totals, type Day } from "./overview";
@@ -11,13 +13,13 @@ export function Days({ days }: { days: readonly Day[] }) {
   const sum = totals(days);
   return (
     <>
-      <Facts title={`Tasks per day · ${count(sum.completed)} completed, ${count(sum.failed)} failed in ${days.length} days`}>
+      <Facts title={`Tasks per day · ${FINAL.map((outcome) => `${count(sum.outcomes[outcome])} ${LOOKS[outcome].words.toLowerCase()}`).join(", ")} in ${days.length} days`}>
         <Part what="the plot">
           <Chart days={days} of="throughput" />
         </Part>
         <Legend />
       </Facts>
-      <Facts title={`Cost per day · ${usd(sum.cost)} and ${count(sum.tokens)} tokens in ${days.length} days`}>
+      <Facts title={`Cost per day · ${cost(sum)} and ${count(sum.tokens)} tokens in ${days.length} days`}>
         <Part what="the plot">
           <Chart days={days} of="cost" />
         </Part>
@@ -32,24 +34,23 @@ export function Days({ days }: { days: readonly Day[] }) {
 
 function Legend() {
   return (
-    <p aria-hidden className="mt-1 flex gap-3 text-2xs text-soft">
-      <span className="flex items-center gap-1">
-        <span className="size-2 rounded-xs bg-good" /> completed
-      </span>
-      <span className="flex items-center gap-1">
-        <span className="size-2 rounded-xs bg-bad" /> failed
-      </span>
+    <p aria-hidden className="mt-1 flex flex-wrap gap-x-3 text-2xs text-soft">
+      {FINAL.map((outcome) => (
+        <span key={outcome} className="flex items-center gap-1">
+          <Dot tone={LOOKS[outcome].tone} /> {LOOKS[outcome].words.toLowerCase()}
+        </span>
+      ))}
     </p>
   );
 }
 
 function DaysTable({ days }: { days: readonly Day[] }) {
   return (
-    <table className="mt-2 w-full max-w-xl text-left tabular-nums">
+    <table className="mt-2 w-full max-w-3xl text-left tabular-nums">
       <caption className="sr-only">Throughput and cost per day</caption>
       <thead>
         <tr>
-          {["Day (UTC)", "Completed", "Failed", "Cost", "Tokens"].map((name) => (
+          {["Day (UTC)", ...FINAL.map((outcome) => LOOKS[outcome].words), "Cost", "Tokens"].map((name) => (
             <th key={name} scope="col" className="py-1 pr-4 font-medium">
               {name}
             </th>
@@ -62,9 +63,10 @@ function DaysTable({ days }: { days: readonly Day[] }) {
             <th scope="row" className="py-1 pr-4 font-normal">
               {dayLabel(day.date)}
             </th>
-            <td>{count(day.completed)}</td>
-            <td>{count(day.failed)}</td>
-            <td>{usd(day.cost_usd)}</td>
+            {FINAL.map((outcome) => (
+              <td key={outcome}>{count(day.outcomes[outcome] ?? 0)}</td>
+            ))}
+            <td>{cost(day)}</td>
             <td>{count(day.tokens)}</td>
           </tr>
         ))}

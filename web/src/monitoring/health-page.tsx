@@ -10,6 +10,7 @@ import { Days } from "./days";
 import { overviewQuery } from "./overview";
 import { Platform } from "./platform";
 import { Tally } from "./tally";
+import { WarningList } from "./warnings";
 
 /** Whether the platform does well: what waits, what runs, what came of it, and with what. */
 export function HealthPage() {
@@ -18,7 +19,7 @@ export function HealthPage() {
   useTitle("Health");
   if (overview.isPending) return <Loading what="the overview" />;
   if (overview.data === undefined) return <Trouble what="The overview" error={overview.error} retry={() => void overview.refetch()} />;
-  const { queue, sandboxes, days, generated_at } = overview.data;
+  const { queue, sandboxes, days, generated_at, warnings } = overview.data;
   return (
     <div className="mx-auto max-w-6xl space-y-3 p-3">
       <header className="flex flex-wrap items-baseline justify-between gap-2">
@@ -27,6 +28,7 @@ export function HealthPage() {
           as of <Ago at={generated_at} />
         </p>
       </header>
+      <WarningList warnings={warnings} />
       <div className="grid gap-3 lg:grid-cols-2">
         <Tally
           title="Queue: open tasks"

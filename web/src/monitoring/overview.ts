@@ -1,5 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { answer, api } from "@/api/client";
+import { FINAL } from "@/outcome/outcome";
 import type { components } from "@/api/schema";
 
 export type Overview = components["schemas"]["OverviewOut"];
@@ -11,17 +12,23 @@ export const overviewQuery = queryOptions({
   queryFn: ({ signal }) => answer(api.GET("/api/v1/monitoring/overview", { signal })),
 });
 
+export interface Totals {
+  outcomes: Record<(typeof FINAL)[number], number>;
+  cost_usd: number;
+  simulated_cost_usd: number;
+  tokens: number;
+}
+
 /** What the days come to. */
-export function totals(days: readonly Day[]): { completed: number; failed: number; cost: number; tokens: number } {
-  return days.reduce(
-    (sum, day) => ({
-      completed: sum.completed + day.completed,
-      failed: sum.failed + day.failed,
-      cost: sum.cost + day.cost_usd,
-      tokens: sum.tokens + day.tokens,
-    }),
-    { completed: 0, failed: 0, cost: 0, tokens: 0 },
-  );
+export function totals(days: readonly Day[]): Totals {
+  const sum: Totals = { outcomes: { verified: 0, unchecked: 0, failed: 0, no_result: 0 }, cost_usd: 0, simulated_cost_usd: 0, tokens: 0 };
+  for (const day of days) {
+    for (const outcome of FINAL) sum.outcomes[outcome] += day.outcomes[outcome] ?? 0;
+    sum.cost_usd += day.cost_usd;
+    sum.simulated_cost_usd += day.simulated_cost_usd;
+    sum.tokens += day.tokens;
+  }
+  return sum;
 }
 
 /** A day as an axis shows it: 16 Nov. The date is one of UTC, and is not moved into another day. */

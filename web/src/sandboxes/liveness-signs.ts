@@ -12,9 +12,6 @@ export interface Signs {
   waitingSince: number | null;
   lingerMs: number | null;
   limitedAt: number | null;
-  outcome: "completed" | "failed" | null;
-  /** What the platform found when it checked the result. */
-  verdict: boolean | null;
   model: string | null;
   /** How often the model was asked. */
   turn: number;
@@ -30,8 +27,6 @@ export class SignReader {
     waitingSince: null,
     lingerMs: null,
     limitedAt: null,
-    outcome: null,
-    verdict: null,
     model: null,
     turn: 0,
   };
@@ -87,15 +82,6 @@ export class SignReader {
       case "agent.waiting":
         signs.waitingSince = at;
         signs.lingerMs = (num(event, "linger_seconds") ?? 0) * 1000 || null;
-        break;
-      case "agent.completed":
-        signs.outcome = event.event_data.success === false ? "failed" : "completed";
-        break;
-      case "task.verified":
-        signs.verdict = event.event_data.verified === true;
-        break;
-      case "agent.failed":
-        signs.outcome = "failed";
         break;
       default:
         break;

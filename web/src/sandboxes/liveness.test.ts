@@ -35,6 +35,9 @@ const beats = (seconds: number) => event(seconds, "agent.heartbeat", { current_t
 const checks = (fields: Partial<Sandbox>) =>
   liveness(sandbox({ purpose: "verify", ...fields }), signs(event(1, "sandbox.created", {}, "system")), at(999), "open");
 
+const ended = (outcome: Sandbox["outcome"], more: Partial<Sandbox> = {}) =>
+  liveness(sandbox({ status: "stopped", end_reason: "its work is done", outcome, ...more }), signs(use), at(99), "open");
+
 describe("liveness", () => {
   it("says which tool runs, and since when", () => {
     const said = liveness(sandbox(), signs(use), at(31), "open");
@@ -74,54 +77,34 @@ describe("liveness", () => {
 
   it("does not guess when the server is out of reach", () => {
     expect(liveness(sandbox(), signs(use), at(31), "lost").state).toBe("unknown");
-    expect(liveness(sandbox({ status: "lost" }), signs(use), at(31), "lost").state).toBe("lost");
+    expect(liveness(sandbox({ status: "lost", outcome: "no_result" }), signs(use), at(31), "lost").state).toBe("lost");
   });
 
-  it("tells finished, failed and stopped apart, with the reason", () => {
-    const ended = sandbox({ status: "stopped", end_reason: "its work is done" });
-    expect(liveness(ended, signs(event(9, "agent.completed", { success: true })), at(99), "open")).toMatchObject({
+  it("tells how it ended by the outcome that the server decided, with the reason", () => {
+    expect(ended("verified")).toMatchObject({ state: "finished", label: "Verified", tone: "good" });
+    expect(ended("unchecked")).toMatchObject({
       state: "finished",
+      label: "Unchecked",
       tone: "neutral",
-      why: ["The agent said that its work was done.", "The platform has not checked the result.", "Reason: its work is done."],
+      why: ["There is a result, but no check has proved it.", "Reason: its work is done."],
     });
-    expect(liveness(ended, signs(event(9, "agent.failed")), at(99), "open").state).toBe("failed");
-    expect(liveness(ended, signs(use), at(99), "open").state).toBe("stopped");
+    expect(ended("failed")).toMatchObject({ state: "failed", label: "Failed", tone: "bad" });
+    expect(ended("failed", { status: "failed" }).why[0]).toBe("It could not be started, or its agent gave up.");
+    expect(ended("no_result")).toMatchObject({ state: "stopped", label: "Ended without result", tone: "warn" });
+    expect(ended("no_result", { status: "lost" })).toMatchObject({ state: "lost", label: "Ended without result", tone: "warn" });
+    expect(ended("in_progress")).toMatchObject({ label: "Being checked", tone: "info" });
   });
 
-  it("is green only where the platform has checked the result", () => {
-    const ended = sandbox({ status: "stopped" });
-    const said = event(8, "agent.completed", { success: true });
-    const found = (verified: boolean) => liveness(ended, signs(said, event(9, "task.verified", { verified })), at(99), "open");
-    expect(found(true)).toMatchObject({ state: "finished", label: "Finished", tone: "good" });
-    expect(found(false)).toMatchObject({ state: "finished", label: "Finished, not verified", tone: "warn" });
-  });
-
-  it("does not call it stopped or starting while the events that tell are not loaded", () => {
-    const counts = { "sandbox.created": 1, "agent.completed": 1 };
-    const ended = sandbox({ status: "stopped", end_reason: "its work is done", event_counts: counts });
-    expect(liveness(ended, signs(), at(99), "open")).toMatchObject({
-      label: "Ended",
-      why: ["The events that tell how it ended are not loaded yet.", "Reason: its work is done."],
-    });
-    expect(liveness(ended, signs(event(9, "agent.completed")), at(99), "open").state).toBe("finished");
-    expect(liveness(sandbox({ status: "stopped" }), signs(), at(99), "open").label).toBe("Stopped");
+  it("does not call it starting while the events that tell are not loaded", () => {
     expect(liveness(sandbox(), signs(), at(9999), "open")).toMatchObject({ state: "unknown", label: "Running" });
   });
 
   it("speaks of checks where no agent works", () => {
     expect(checks({})).toMatchObject({ state: "running", label: "Checking" });
-    expect(checks({ status: "stopped", end_reason: "no longer needed" })).toMatchObject({
-      state: "finished",
-      label: "Finished",
-      why: ["It was there to check the result of an attempt; what was found is told at the end of that attempt."],
-    });
-    expect(checks({ status: "stopped", end_reason: "stopped by a person" })).toMatchObject({
+    expect(checks({ status: "stopped", outcome: "failed" })).toMatchObject({ label: "Failed", why: ["The result did not pass its checks."] });
+    expect(checks({ status: "stopped", outcome: "no_result", end_reason: "stopped by a person" })).toMatchObject({
       state: "stopped",
-      why: ["It was stopped before the result was checked.", "Reason: stopped by a person."],
-    });
-    expect(checks({ status: "failed", end_reason: "no disk" })).toMatchObject({
-      state: "failed",
-      why: ["It ended before the result was checked.", "Reason: no disk."],
+      why: ["It ended before the result was checked.", "Reason: stopped by a person."],
     });
   });
 

@@ -1,5 +1,6 @@
 import type { Sandbox } from "@/api/client";
 import type { LinkState } from "@/live/connection";
+import { sandboxLook } from "@/outcome/outcome";
 import type { Tone } from "@/ui/badge";
 import { sentence } from "@/ui/sentence";
 import { ago, duration } from "@/ui/time";
@@ -39,14 +40,10 @@ export const IDLE_MS = 10 * MINUTE;
 /** It says that it runs and does nothing: the platform stops it and tries again. */
 export const STUCK_MS = 15 * MINUTE;
 const STARTING_MS = MINUTE;
-/** Events by which an agent says how it ended. */
-const OUTCOMES = ["agent.completed", "agent.failed"];
-/** Why a sandbox ends that has run its checks. */
-const CHECKED = "no longer needed";
 
 /** What a sandbox does, by what is known and not by what it says of itself. */
 export function liveness(sandbox: Sandbox, signs: Signs, now: number, link: LinkState): Liveness {
-  const ended = ending(sandbox, signs);
+  const ended = ending(sandbox);
   if (ended !== null) return ended;
   if (link === "lost") {
     const seen = signs.lastEventAt === null ? "" : ` It was last heard of ${ago(signs.lastEventAt, now)}.`;
@@ -120,39 +117,29 @@ function waiting(signs: Signs, now: number): Liveness {
   ]);
 }
 
-function ending(sandbox: Sandbox, signs: Signs): Liveness | null {
+/** How it ended: the outcome that the server decided, and why. */
+function ending(sandbox: Sandbox): Liveness | null {
+  const { status, outcome } = sandbox;
+  if (status !== "stopped" && status !== "failed" && status !== "lost") return null;
+  const { words, tone } = sandboxLook(sandbox);
   const reason = sandbox.end_reason === null ? [] : [sentence(`Reason: ${sandbox.end_reason}`)];
-  switch (sandbox.status) {
-    case "lost":
-      return say("lost", "Lost", "bad", false, ["It ended without a word.", ...reason]);
+  const state = outcome === "failed" ? "failed" : outcome !== "no_result" ? "finished" : status === "lost" ? "lost" : "stopped";
+  return say(state, words, tone, false, [meaning(sandbox), ...reason]);
+}
+
+function meaning({ status, outcome, purpose }: Sandbox): string {
+  switch (outcome) {
+    case "verified":
+      return "The checks passed in a fresh sandbox at the pushed commit.";
+    case "unchecked":
+      return "There is a result, but no check has proved it.";
     case "failed":
-      if (sandbox.purpose === "verify") return say("failed", "Failed", "bad", false, ["It ended before the result was checked.", ...reason]);
-      return say("failed", "Failed", "bad", false, ["It could not be made, or its worker gave up.", ...reason]);
-    case "stopped":
-      if (sandbox.purpose === "verify") return checked(sandbox, reason);
-      if (signs.outcome === "completed") return finished(signs, reason);
-      if (signs.outcome === "failed") return say("failed", "Failed", "bad", false, ["The agent gave up.", ...reason]);
-      if (OUTCOMES.some((type) => (sandbox.event_counts[type] ?? 0) > 0)) {
-        return say("unknown", "Ended", "neutral", false, ["The events that tell how it ended are not loaded yet.", ...reason]);
-      }
-      return say("stopped", "Stopped", "neutral", false, ["It was stopped before the agent said that it was done.", ...reason]);
+      return status === "failed" ? "It could not be started, or its agent gave up." : "The result did not pass its checks.";
+    case "no_result":
+      return purpose === "verify" ? "It ended before the result was checked." : "It ended before there was a result.";
     default:
-      return null;
+      return "The agent has finished, and its result is being checked.";
   }
-}
-
-/** The verdict is an event of the attempt; here nobody says what the checks found. */
-function checked({ end_reason }: Sandbox, reason: string[]): Liveness {
-  if (end_reason !== CHECKED) return say("stopped", "Stopped", "neutral", false, ["It was stopped before the result was checked.", ...reason]);
-  return say("finished", "Finished", "neutral", false, ["It was there to check the result of an attempt; what was found is told at the end of that attempt."]);
-}
-
-/** The agent's word alone makes nothing green. */
-function finished({ verdict }: Signs, reason: string[]): Liveness {
-  const said = "The agent said that its work was done.";
-  if (verdict === true) return say("finished", "Finished", "good", false, [said, "The platform checked the result, and it passed.", ...reason]);
-  if (verdict === false) return say("finished", "Finished, not verified", "warn", false, [said, "The platform checked the result, and it did not pass.", ...reason]);
-  return say("finished", "Finished", "neutral", false, [said, "The platform has not checked the result.", ...reason]);
 }
 
 function say(state: LivenessState, label: string, tone: Tone, isActive: boolean, why: string[]): Liveness {

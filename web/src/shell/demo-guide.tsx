@@ -3,6 +3,7 @@ import { Link, useLocation, useNavigate } from "@tanstack/react-router";
 import { X } from "lucide-react";
 import { useEffect, type ReactNode } from "react";
 import { Refusal } from "@/api/client";
+import { LOOKS, type Outcome } from "@/outcome/outcome";
 import { follow, takeLead, useDemo } from "@/tickets/demo";
 import { ticketQuery } from "@/tickets/queries";
 import { Button } from "@/ui/button";
@@ -31,7 +32,7 @@ function Guide({ ticketId }: { ticketId: string }) {
   return (
     <div role="status" className="flex items-center justify-center gap-2 border-b bg-accent-soft px-3 py-1 text-xs">
       <p className="min-w-0">
-        <Words status={task.status} />{" "}
+        <Words status={task.status} outcome={task.outcome} />{" "}
         {sandboxId === null || path === `/sandbox/${sandboxId}` ? null : (
           <Step>
             <Link to="/sandbox/$sandboxId" params={{ sandboxId }}>
@@ -62,10 +63,10 @@ function isOver(status: string): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }
 
-function Words({ status }: { status: string }) {
+function Words({ status, outcome }: { status: string; outcome: Outcome }) {
   switch (status) {
     case "completed":
-      return "The demo task is finished, and its result was verified.";
+      return `The demo task is finished. Its result: ${LOOKS[outcome].words.toLowerCase()}.`;
     case "failed":
     case "cancelled":
       return `The demo task has ${status === "failed" ? "failed" : "been cancelled"}.`;

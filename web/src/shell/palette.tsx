@@ -4,8 +4,8 @@ import { Command } from "cmdk";
 import { Activity, Boxes, HeartPulse, Keyboard, LogOut, Plus, SquareKanban, SunMoon, Ticket as TicketIcon } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";
 import { useDeferredValue, useState, type ReactNode } from "react";
+import { sandboxLook, ticketLook } from "@/outcome/outcome";
 import { sandboxesQuery } from "@/sandboxes/queries";
-import { STATUS } from "@/tickets/labels";
 import { ticketSearchQuery } from "@/tickets/queries";
 import { Dot } from "@/ui/badge";
 import { chooseTheme, currentTheme } from "@/ui/theme";
@@ -122,7 +122,7 @@ function Tickets({ words, then }: { words: string; then: Then }) {
   if (tickets.data === undefined || tickets.data.items.length === 0) return null;
   return (
     <Command.Group heading="Tickets" className={GROUP}>
-      {tickets.data.items.map(({ id, title, status }) => (
+      {tickets.data.items.map(({ id, title, status, outcome }) => (
         <Command.Item
           key={id}
           value={`${title} ${id}`}
@@ -133,8 +133,8 @@ function Tickets({ words, then }: { words: string; then: Then }) {
           <span className="min-w-0 flex-1 truncate" title={title}>
             {title}
           </span>
-          <Dot tone={STATUS[status].tone} />
-          <span className="text-xs text-faint">{STATUS[status].label}</span>
+          <Dot tone={ticketLook({ status, outcome }).tone} />
+          <span className="text-xs text-faint">{ticketLook({ status, outcome }).words}</span>
         </Command.Item>
       ))}
     </Command.Group>
@@ -147,7 +147,7 @@ function Sandboxes({ then }: { then: Then }) {
   if (sandboxes.data === undefined || sandboxes.data.items.length === 0) return null;
   return (
     <Command.Group heading="Sandboxes" className={GROUP}>
-      {sandboxes.data.items.map(({ id, status, task_title }) => (
+      {sandboxes.data.items.map(({ id, status, outcome, task_title }) => (
         <Command.Item
           key={id}
           value={`${task_title} ${id}`}
@@ -159,7 +159,7 @@ function Sandboxes({ then }: { then: Then }) {
             {task_title}
           </span>
           <span className="font-mono text-2xs text-faint max-sm:hidden">{id}</span>
-          <span className="text-xs text-faint">{status}</span>
+          <span className="text-xs text-faint">{sandboxLook({ status, outcome }).words}</span>
         </Command.Item>
       ))}
     </Command.Group>

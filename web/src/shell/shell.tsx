@@ -4,6 +4,7 @@ import { Plus, Search } from "lucide-react";
 import { useEffect } from "react";
 import { signedOut } from "@/api/client";
 import { LiveProvider } from "@/live/live";
+import { WarningBanner } from "@/monitoring/warnings";
 import { Button } from "@/ui/button";
 import { fetchAhead } from "@/ui/later";
 import { Notices } from "@/ui/notices";
@@ -65,6 +66,7 @@ export function Shell() {
           <AccountMenu me={me.data} />
         </header>
         <LinkBanner />
+        <WarningBanner />
         <DemoGuide />
         <main id="main" tabIndex={-1} className="min-h-0 flex-1 overflow-auto outline-none">
           <Outlet />

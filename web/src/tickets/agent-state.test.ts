@@ -28,8 +28,10 @@ describe("a running agent", () => {
 });
 
 it("says whether a result was verified, and whether a task is queued again", () => {
-  const result = { verified: true } as Task["result"];
-  expect(agentState(task("completed", { result }), undefined, NOW).words).toBe("Verified");
+  const ended = (outcome: Task["outcome"]) => agentState(task("completed", { outcome }), undefined, NOW);
+  expect(ended("verified")).toMatchObject({ words: "Verified", tone: "good" });
+  expect(ended("unchecked")).toMatchObject({ words: "Unchecked", tone: "neutral" });
+  expect(ended("failed")).toMatchObject({ words: "Failed", tone: "bad" });
   expect(agentState(task("pending", { attempt: 2 }), undefined, NOW).words).toBe("Queued again");
 });
 

@@ -1,4 +1,5 @@
 import type { Sandbox, Task, Ticket } from "@/api/client";
+import { LOOKS } from "@/outcome/outcome";
 import type { Tone } from "@/ui/badge";
 import { duration } from "@/ui/time";
 
@@ -15,14 +16,6 @@ const SILENT_MS = 75_000;
 /** An agent that thinks this long is told apart from one that does something. */
 const QUIET_MS = 120_000;
 
-const STILL: Record<Exclude<Task["status"], "assigned" | "running" | "verifying">, Omit<AgentState, "isAtWork">> = {
-  blocked: { words: "Waits for another task", tone: "neutral" },
-  pending: { words: "Queued", tone: "neutral" },
-  completed: { words: "Completed", tone: "good" },
-  failed: { words: "Failed", tone: "bad" },
-  cancelled: { words: "Cancelled", tone: "neutral" },
-};
-
 export function agentState(task: Task, sandbox: Sandbox | undefined, now: number): AgentState {
   switch (task.status) {
     case "assigned":
@@ -32,11 +25,13 @@ export function agentState(task: Task, sandbox: Sandbox | undefined, now: number
     case "verifying":
       return { words: "Verifying", tone: "info", isAtWork: true };
     case "pending":
-      return { ...STILL.pending, words: task.attempt > 1 ? "Queued again" : "Queued", isAtWork: false };
-    case "completed":
-      return { ...STILL.completed, words: task.result?.verified ? "Verified" : "Completed", isAtWork: false };
+      return { tone: LOOKS.open.tone, words: task.attempt > 1 ? "Queued again" : "Queued", isAtWork: false };
+    case "blocked":
+      return { tone: LOOKS.open.tone, words: "Waits for another task", isAtWork: false };
+    case "cancelled":
+      return { ...LOOKS[task.outcome], words: "Cancelled", isAtWork: false };
     default:
-      return { ...STILL[task.status], isAtWork: false };
+      return { ...LOOKS[task.outcome], isAtWork: false };
   }
 }
 

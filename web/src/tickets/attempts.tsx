@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { reason, type Sandbox } from "@/api/client";
+import { endReason } from "@/outcome/outcome";
+import { SandboxOutcome } from "@/outcome/outcome-label";
 import { Lasted } from "@/sandboxes/lasted";
 import { attemptsQuery } from "@/sandboxes/queries";
-import { StateLabel } from "@/sandboxes/state-label";
-import { count, usd } from "@/ui/figures";
+import { cost, count } from "@/ui/figures";
 import { Ago } from "@/ui/moment";
 
 /** Every sandbox that a task has had, and how each ended. */
@@ -33,13 +34,13 @@ function Attempt({ sandbox }: { sandbox: Sandbox }) {
       >
         {name}
       </Link>
-      <StateLabel state={sandbox.status} />
-      {sandbox.end_reason === null ? null : (
-        <span className="min-w-0 text-soft [overflow-wrap:anywhere]">{sandbox.end_reason.replaceAll("_", " ")}</span>
+      <SandboxOutcome sandbox={sandbox} />
+      {endReason(sandbox) === null ? null : (
+        <span className="min-w-0 text-soft [overflow-wrap:anywhere]">{endReason(sandbox)}</span>
       )}
       <span className="ml-auto flex flex-wrap gap-x-3 text-faint tabular-nums">
         {sandbox.tokens > 0 ? <span>{count(sandbox.tokens)} tokens</span> : null}
-        {sandbox.cost_usd > 0 ? <span>{usd(sandbox.cost_usd)}</span> : null}
+        {sandbox.cost_usd > 0 ? <span>{cost(sandbox)}</span> : null}
         <Lasted sandbox={sandbox} />
         <Ago at={sandbox.created_at} />
       </span>

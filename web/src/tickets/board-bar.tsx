@@ -3,9 +3,9 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { overviewQuery } from "@/monitoring/overview";
 import { Dot } from "@/ui/badge";
-import { usd } from "@/ui/figures";
+import { cost } from "@/ui/figures";
 import { useAlive } from "./at-work";
-import { COLUMNS, costOf } from "./columns";
+import { added, COLUMNS, costOf, NO_COST, type Cost } from "./columns";
 import { columnQuery, type TicketFilter, type TicketStatus } from "./queries";
 
 const COST_EVERY_MS = 20_000;
@@ -24,7 +24,7 @@ export function BoardBar({ filter }: { filter: TicketFilter }) {
         </Link>
       </Figure>
       <Figure label="Cost today" note="What sandboxes begun since midnight (UTC) have spent">
-        {today === undefined ? "…" : usd(today.cost_usd)}
+        {today === undefined ? "…" : cost(today)}
       </Figure>
       <Figure label="Cost of these tickets">
         <ShownCost filter={filter} />
@@ -45,14 +45,14 @@ function Figure({ label, note, children }: { label: string; note?: string; child
 function ShownCost({ filter }: { filter: TicketFilter }) {
   const columns = useColumns(filter);
   const isAll = columns.every((column) => !column.hasMore);
-  const sum = columns.reduce((total, column) => total + column.cost, 0);
-  return `${isAll ? "" : "more than "}${usd(sum)}`;
+  const sum = columns.reduce<Cost>((total, column) => added(total, column.cost), NO_COST);
+  return `${isAll ? "" : "more than "}${cost(sum)}`;
 }
 
 interface ColumnSum {
   status: TicketStatus;
   count: number;
-  cost: number;
+  cost: Cost;
   hasMore: boolean;
   isLoaded: boolean;
   error: Error | null;
@@ -68,7 +68,7 @@ export function useColumns(filter: TicketFilter): ColumnSum[] {
     return {
       status,
       count: tickets.length,
-      cost: tickets.reduce((sum, ticket) => sum + costOf(ticket), 0),
+      cost: tickets.reduce<Cost>((sum, ticket) => added(sum, costOf(ticket)), NO_COST),
       hasMore: hasNextPage,
       isLoaded: data !== undefined && !isPlaceholderData,
       error: data === undefined ? error : null,

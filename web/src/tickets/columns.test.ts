@@ -6,7 +6,7 @@ const ticket = (id: string, more: Partial<Ticket> = {}) =>
   ({ id, title: `Ticket ${id}`, project_id: "p", priority: "MEDIUM", ticket_type: "feature", tasks: [], ...more }) as Ticket;
 
 const task = (id: string) =>
-  ({ id, status: "pending", attempt: 1, error: null, sandbox_id: null, cost_usd: 0.25 }) as Task;
+  ({ id, status: "pending", attempt: 1, error: null, sandbox_id: null, cost_usd: 0.25, simulated_cost_usd: 0.25 }) as Task;
 
 const column = (...pages: string[][]): Pages => ({
   pages: pages.map((ids, index) => ({
@@ -62,11 +62,11 @@ describe("a filter", () => {
 
 it("changes only the task that was told of", () => {
   const before = ticket("a", { tasks: [task("1"), task("2")] });
-  const told = { task_id: "2", ticket_id: "a", status: "running" as const, attempt: 2, error: null, sandbox_id: "s" };
+  const told = { task_id: "2", ticket_id: "a", status: "running" as const, outcome: "in_progress" as const, attempt: 2, error: null, sandbox_id: "s" };
   const after = withTask(before, told);
   expect(after.tasks?.map(({ status, sandbox_id }) => [status, sandbox_id])).toEqual([
     ["pending", null],
     ["running", "s"],
   ]);
-  expect(costOf(after)).toBe(0.5);
+  expect(costOf(after)).toEqual({ cost_usd: 0.5, simulated_cost_usd: 0.5 });
 });

@@ -68,6 +68,7 @@ export interface TaskTold {
   task_id: string;
   ticket_id: string;
   status: Task["status"];
+  outcome: Task["outcome"];
   attempt: number;
   error: string | null;
   sandbox_id: string | null;
@@ -75,14 +76,26 @@ export interface TaskTold {
 
 /** A ticket with one of its tasks as it was told. */
 export function withTask(ticket: Ticket, told: TaskTold): Ticket {
-  const { task_id: taskId, status, attempt, error, sandbox_id } = told;
+  const { task_id: taskId, status, outcome, attempt, error, sandbox_id } = told;
   const tasks = (ticket.tasks ?? []).map((task) =>
-    task.id === taskId ? { ...task, status, attempt, error, sandbox_id } : task,
+    task.id === taskId ? { ...task, status, outcome, attempt, error, sandbox_id } : task,
   );
   return { ...ticket, tasks };
 }
 
+export interface Cost {
+  cost_usd: number;
+  /** The part of it that nobody paid. */
+  simulated_cost_usd: number;
+}
+
+export const NO_COST: Cost = { cost_usd: 0, simulated_cost_usd: 0 };
+
+export function added(one: Cost, other: Cost): Cost {
+  return { cost_usd: one.cost_usd + other.cost_usd, simulated_cost_usd: one.simulated_cost_usd + other.simulated_cost_usd };
+}
+
 /** What a ticket has cost so far. */
-export function costOf(ticket: Ticket): number {
-  return (ticket.tasks ?? []).reduce((sum, task) => sum + task.cost_usd, 0);
+export function costOf(ticket: Ticket): Cost {
+  return (ticket.tasks ?? []).reduce<Cost>(added, NO_COST);
 }

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { ticketLook } from "@/outcome/outcome";
 import { taskQuery } from "@/sandboxes/queries";
 import { Dot } from "@/ui/badge";
 import { agentState } from "./agent-state";
-import { STATUS } from "./labels";
 import { ticketQuery } from "./queries";
 
 const LINK = "inline-flex max-w-full min-w-0 items-center gap-1.5 underline-offset-2 hover:underline";
@@ -11,12 +11,12 @@ const LINK = "inline-flex max-w-full min-w-0 items-center gap-1.5 underline-offs
 /** Another ticket, with how it stands. */
 export function TicketLink({ ticketId }: { ticketId: string }) {
   const { data: ticket } = useQuery(ticketQuery(ticketId));
-  const status = ticket === undefined ? undefined : STATUS[ticket.status];
+  const look = ticket === undefined ? undefined : ticketLook(ticket);
   return (
     <Link to="/tickets/$ticketId" params={{ ticketId }} className={LINK}>
-      <Dot tone={status?.tone ?? "neutral"} />
+      <Dot tone={look?.tone ?? "neutral"} />
       <span className="truncate">{ticket?.title ?? ticketId}</span>
-      <span className="shrink-0 text-faint">{status?.label}</span>
+      <span className="shrink-0 text-faint">{look?.words}</span>
     </Link>
   );
 }

@@ -37,10 +37,11 @@ function CheckItem({ check }: { check: Check }) {
   const passed = check.exit_code === 0;
   return (
     <li>
-      <details open={!passed} className="group rounded-md border">
+      <details open={!passed || check.warning !== null} className="group rounded-md border">
         <Summary>
-          <code className="min-w-0 flex-1 font-mono text-xs [overflow-wrap:anywhere]">{check.command}</code>
-          <Badge tone={passed ? "good" : "bad"}>{outcome(check)}</Badge>
+          <code className="min-w-0 flex-1 basis-40 font-mono text-xs [overflow-wrap:anywhere]">{check.command}</code>
+          {check.warning ? <Badge tone="warn">{check.warning}</Badge> : null}
+          <Badge tone={check.warning ? "neutral" : passed ? "good" : "bad"}>{outcome(check)}</Badge>
         </Summary>
         {/* Scrolled with the keyboard too. */}
         {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
@@ -59,7 +60,7 @@ function outcome({ exit_code: code }: Check): string {
 
 function Summary({ children }: { children: ReactNode }) {
   return (
-    <summary className="flex cursor-pointer list-none items-center gap-2 px-2.5 py-1.5 text-xs font-medium [&::-webkit-details-marker]:hidden">
+    <summary className="flex cursor-pointer list-none flex-wrap items-center gap-2 px-2.5 py-1.5 text-xs font-medium [&::-webkit-details-marker]:hidden">
       <ChevronRight aria-hidden className="size-3.5 shrink-0 text-faint transition-transform group-open:rotate-90" />
       {children}
     </summary>

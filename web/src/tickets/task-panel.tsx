@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { Sandbox, Task } from "@/api/client";
 import { Button, buttonLook } from "@/ui/button";
 import { cn } from "@/ui/cn";
-import { count, usd } from "@/ui/figures";
+import { cost, count } from "@/ui/figures";
 import { useNow } from "@/ui/moment";
 import { duration } from "@/ui/time";
 import { Attempts } from "./attempts";
@@ -12,6 +12,7 @@ import { TaskLink } from "./dependencies";
 import { Evidence, Whereabouts } from "./evidence";
 import { RetryDialog } from "./retry-dialog";
 import { AgentWords } from "./ticket-card";
+import { ChangedChecks, VerdictNote } from "./verdict-note";
 
 const OPEN: readonly Task["status"][] = ["blocked", "pending", "assigned", "running", "verifying"];
 
@@ -47,6 +48,8 @@ export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sand
       </div>
       <Figures task={task} />
       <Told task={task} />
+      <VerdictNote task={task} />
+      <ChangedChecks paths={task.result?.changed_checks ?? []} />
       {waitsFor.length === 0 ? null : (
         <div className="text-xs">
           <h4 className="text-faint">{task.status === "blocked" ? "Blocked by" : "Came after"}</h4>
@@ -99,7 +102,7 @@ function Figures({ task }: { task: Task }) {
         Attempt {task.attempt} of {task.max_attempts}
       </span>
       {lasted === null ? null : <span>{lasted}</span>}
-      <span>{usd(task.cost_usd)}</span>
+      <span>{cost(task)}</span>
       <span>{count(task.tokens)} tokens</span>
     </p>
   );

@@ -3,7 +3,7 @@ import { Boxes } from "lucide-react";
 import { memo } from "react";
 import type { Sandbox, Ticket } from "@/api/client";
 import { Badge, Dot } from "@/ui/badge";
-import { usd } from "@/ui/figures";
+import { cost } from "@/ui/figures";
 import { Ago, useNow } from "@/ui/moment";
 import { agentState, leadingTask } from "./agent-state";
 import { costOf } from "./columns";
@@ -17,7 +17,7 @@ export const TicketCard = memo(function TicketCard(props: {
 }) {
   const { ticket, project, sandbox } = props;
   const task = leadingTask(ticket);
-  const cost = costOf(ticket);
+  const spent = costOf(ticket);
   const priority = PRIORITY[ticket.priority];
   return (
     <li
@@ -65,7 +65,7 @@ export const TicketCard = memo(function TicketCard(props: {
       ) : null}
       <div className="mt-1 flex items-center gap-2 text-2xs text-faint">
         <Ago at={ticket.created_at} />
-        {cost > 0 ? <span className="tabular-nums">{usd(cost)}</span> : null}
+        {spent.cost_usd > 0 ? <span className="tabular-nums">{cost(spent)}</span> : null}
       </div>
     </li>
   );

@@ -4,7 +4,7 @@ import type { Ticket } from "@/api/client";
 import { useProjectNames } from "@/projects/queries";
 import { Badge } from "@/ui/badge";
 import { cn } from "@/ui/cn";
-import { count, usd } from "@/ui/figures";
+import { cost, count, usd } from "@/ui/figures";
 import { Ago } from "@/ui/moment";
 import { costOf } from "./columns";
 import { TicketLink } from "./dependencies";
@@ -28,7 +28,7 @@ export function TicketFacts({ ticket }: { ticket: Ticket }) {
       </Fact>
       <Fact label="Cost">
         <span className="tabular-nums">
-          {usd(costOf(ticket))}
+          {cost(costOf(ticket))}
           {ticket.budget_usd === null ? "" : ` of ${usd(ticket.budget_usd)} per task`}
         </span>
         <span className="block text-xs text-faint tabular-nums">{count(tokens)} tokens</span>

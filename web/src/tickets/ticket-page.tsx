@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Ticket } from "@/api/client";
+import { ticketLook } from "@/outcome/outcome";
 import { useTitle } from "@/shell/title";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
@@ -10,7 +11,6 @@ import { Loading, Trouble } from "@/ui/state";
 import { useAlive } from "./at-work";
 import { boardReturn } from "./board-return";
 import { CancelDialog } from "./cancel-dialog";
-import { STATUS } from "./labels";
 import { ticketQuery } from "./queries";
 import { TaskPanel } from "./task-panel";
 import { TicketFacts } from "./ticket-facts";
@@ -30,7 +30,7 @@ export function TicketPage() {
 function TicketView({ ticket }: { ticket: Ticket }) {
   const alive = useAlive();
   const [asks, setAsks] = useState(false);
-  const status = STATUS[ticket.status];
+  const look = ticketLook(ticket);
   const tasks = ticket.tasks ?? [];
   const isOpen = ticket.status !== "done" && ticket.status !== "cancelled";
   return (
@@ -42,7 +42,7 @@ function TicketView({ ticket }: { ticket: Ticket }) {
         <div className="flex flex-wrap items-start gap-x-3 gap-y-2 max-sm:items-center">
           <h1 className="min-w-0 flex-1 basis-64 text-xl max-sm:basis-full leading-7 font-semibold [overflow-wrap:anywhere]">{ticket.title}</h1>
           <span role="status" className="py-1">
-            <Badge tone={status.tone}>{status.label}</Badge>
+            <Badge tone={look.tone}>{look.words}</Badge>
           </span>
           {isOpen ? (
             <Button variant="danger" size="small" onClick={() => setAsks(true)}>

@@ -15,6 +15,7 @@ const TONES: Record<Tone, string> = {
 export function Badge({ tone = "neutral", className, ...rest }: ComponentProps<"span"> & { tone?: Tone }) {
   return (
     <span
+      data-tone={tone}
       className={cn(
         "inline-flex items-center gap-1 rounded-full px-2 py-px text-xs font-medium whitespace-nowrap",
         TONES[tone],
@@ -35,5 +36,5 @@ export function Dot({ tone, pulse = false }: { tone: Tone; pulse?: boolean }) {
     info: "bg-info",
     accent: "bg-accent",
   };
-  return <span aria-hidden className={cn("size-2 shrink-0 rounded-full", colours[tone], pulse && "animate-pulse")} />;
+  return <span aria-hidden data-tone={tone} className={cn("size-2 shrink-0 rounded-full", colours[tone], pulse && "animate-pulse")} />;
 }

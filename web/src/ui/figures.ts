@@ -6,6 +6,12 @@ export function usd(amount: number): string {
   return amount !== 0 && Math.abs(amount) < 0.1 ? cents.format(amount) : dollars.format(amount);
 }
 
+/** What something has cost; the part that the scripted model was charged is called simulated, as nobody paid it. */
+export function cost({ cost_usd: total, simulated_cost_usd: simulated = 0 }: { cost_usd: number; simulated_cost_usd?: number }): string {
+  if (simulated <= 0) return usd(total);
+  return simulated >= total ? `${usd(total)} simulated` : `${usd(total)} (${usd(simulated)} simulated)`;
+}
+
 export function count(amount: number): string {
   return amount < 10_000 ? amount.toLocaleString("en") : compact.format(amount);
 }

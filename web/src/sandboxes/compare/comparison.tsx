@@ -1,11 +1,11 @@
 import { useMemo, useState } from "react";
 import type { Sandbox } from "@/api/client";
-import { count, usd } from "@/ui/figures";
+import { SandboxOutcome } from "@/outcome/outcome-label";
+import { cost, count } from "@/ui/figures";
 import { duration } from "@/ui/time";
 import { useNow } from "@/ui/moment";
 import { useCollected } from "../feed/collected";
 import { useFeed } from "../feed/use-feed";
-import { StateLabel } from "../state-label";
 import { align } from "./align";
 import { FiguresTable, counted, type Figure } from "./figures-table";
 import { Run, type ChangedLines } from "./run";
@@ -61,13 +61,14 @@ function useOutcome(a: Sandbox, b: Sandbox): Figure[] {
   const lasted = ({ created_at, ended_at }: Sandbox) => duration((ended_at === null ? now : Date.parse(ended_at)) - Date.parse(created_at));
   const row = (name: string, show: (sandbox: Sandbox) => string): Figure => ({ name, a: show(a), b: show(b), differs: show(a) !== show(b) });
   return [
-    { name: "State", a: <StateLabel state={a.status} />, b: <StateLabel state={b.status} />, differs: a.status !== b.status },
+    { name: "Outcome", a: <SandboxOutcome sandbox={a} />, b: <SandboxOutcome sandbox={b} />, differs: a.status !== b.status || a.outcome !== b.outcome },
     row("Why it ended", (each) => each.end_reason ?? "–"),
     row("Lasted", lasted),
-    row("Cost", (each) => usd(each.cost_usd)),
+    row("Cost", (each) => cost(each)),
     row("Tokens", (each) => count(each.tokens)),
     row("Events", (each) => count(each.last_seq)),
     row("Attempt", (each) => String(each.attempt)),
     row("Provider", (each) => each.provider),
+    row("Model", (each) => each.model ?? "–"),
   ];
 }

@@ -1,13 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Sandbox } from "@/api/client";
+import { endReason } from "@/outcome/outcome";
+import { SandboxOutcome } from "@/outcome/outcome-label";
 import { Badge } from "@/ui/badge";
 import { Facts } from "@/ui/facts";
-import { usd } from "@/ui/figures";
+import { cost } from "@/ui/figures";
 import { Ago } from "@/ui/moment";
 import { Loading, Trouble } from "@/ui/state";
 import { attemptsQuery } from "../queries";
-import { StateLabel } from "../state-label";
 
 /** Every sandbox that this task has had, the newest first. */
 export function Attempts({ sandbox }: { sandbox: Sandbox }) {
@@ -33,13 +34,13 @@ export function Attempts({ sandbox }: { sandbox: Sandbox }) {
                 </Link>
               )}
               {each.purpose === "verify" ? <Badge tone="info">verify</Badge> : null}
-              <StateLabel state={each.status} />
-              <span className="text-soft">{usd(each.cost_usd)}</span>
+              <SandboxOutcome sandbox={each} />
+              <span className="text-soft">{cost(each)}</span>
               <span className="text-faint">
                 <Ago at={each.created_at} />
               </span>
-              {each.end_reason === null ? null : (
-                <span className="order-last basis-full pl-[4.75rem] text-soft [overflow-wrap:anywhere]">{each.end_reason}</span>
+              {endReason(each) === null ? null : (
+                <span className="order-last basis-full pl-[4.75rem] text-soft [overflow-wrap:anywhere]">{endReason(each)}</span>
               )}
               {each.id === sandbox.id ? null : (
                 <Link

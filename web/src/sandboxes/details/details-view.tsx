@@ -3,15 +3,15 @@ import { Link } from "@tanstack/react-router";
 import { Download } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Sandbox } from "@/api/client";
+import { SandboxOutcome } from "@/outcome/outcome-label";
 import { buttonLook } from "@/ui/button";
 import { writeOut } from "@/ui/controls";
 import { FactList, Facts } from "@/ui/facts";
-import { bytes, count, usd } from "@/ui/figures";
+import { bytes, cost, count } from "@/ui/figures";
 import { Exact, Since } from "@/ui/moment";
 import { duration } from "@/ui/time";
 import { useCollected } from "../feed/collected";
 import { taskQuery } from "../queries";
-import { StateLabel } from "../state-label";
 import { stopReason } from "../stop-reason";
 import type { ViewProps } from "../view";
 import { Attempts } from "./attempts";
@@ -57,7 +57,8 @@ function State({ sandbox }: { sandbox: Sandbox }) {
     <Facts title="State">
       <FactList
         facts={[
-          ["State", <StateLabel key="state" state={sandbox.status} />],
+          ["Outcome", <SandboxOutcome key="outcome" sandbox={sandbox} />],
+          ["State", sandbox.status],
           ["Why it ended", sandbox.end_reason],
           ["Begun", moment(sandbox.created_at)],
           ["Ended", sandbox.ended_at === null ? null : moment(sandbox.ended_at)],
@@ -76,7 +77,7 @@ function Resources({ sandbox, turns }: { sandbox: Sandbox; turns: number | null 
     <Facts title="Cost and resources">
       <FactList
         facts={[
-          ["Cost", usd(sandbox.cost_usd)],
+          ["Cost", cost(sandbox)],
           ["Tokens", count(sandbox.tokens)],
           ["Turns", turns],
           ["Memory", sandbox.memory_bytes === null ? null : bytes(sandbox.memory_bytes)],
@@ -127,7 +128,7 @@ function Assignment({ sandbox, finder }: { sandbox: Sandbox; finder: FactFinder[
           ],
           ["Branch", finder.branch === null ? null : <Code key="branch">{writeOut(finder.branch)}</Code>],
           ["Commit", finder.commit === null ? null : <Code key="commit">{writeOut(finder.commit)}</Code>],
-          ["Model", finder.model === null ? null : writeOut(finder.model)],
+          ["Model", (sandbox.model ?? finder.model) === null ? null : writeOut(sandbox.model ?? finder.model ?? "")],
           ["Mode", finder.mode === null ? null : writeOut(finder.mode)],
           ["Iterations", finder.maxIterations === null ? null : `${finder.maxIterations} at the most`],
           ["Attempts", task.data === undefined ? null : `${task.data.max_attempts} at the most`],

@@ -1,5 +1,4 @@
 import { Chip } from "@/ui/chip";
-import { StateLabel } from "../state-label";
 import { SANDBOX_STATES, type SandboxesSearch } from "@/search";
 
 /** The states with how many are in each; one can be chosen. */
@@ -21,7 +20,7 @@ export function StateChips(props: {
         if (many === 0 && !isOn) return null;
         return (
           <Chip key={state} isOn={isOn} onPress={() => props.onChoose(isOn ? undefined : state)}>
-            <StateLabel state={state} />
+            {state}
             <span className="text-soft tabular-nums">
               {many}
               {props.isPartial ? "+" : ""}

@@ -1,13 +1,14 @@
 import { Link } from "@tanstack/react-router";
 import { OctagonX } from "lucide-react";
 import type { Sandbox } from "@/api/client";
+import { endReason } from "@/outcome/outcome";
+import { SandboxOutcome } from "@/outcome/outcome-label";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
 import { writeOut } from "@/ui/controls";
-import { usd } from "@/ui/figures";
+import { cost } from "@/ui/figures";
 import { Ago } from "@/ui/moment";
 import { Lasted } from "../lasted";
-import { StateLabel } from "../state-label";
 import { isAlive, titleOf } from "./row";
 
 interface Props {
@@ -69,7 +70,7 @@ function Row({ sandbox, projects, chosen, onChoose, onStop }: Props & { sandbox:
         />
       </td>
       <td className={`${CELL} ${WIDE}`}>
-        <StateLabel state={sandbox.status} />
+        <SandboxOutcome sandbox={sandbox} />
       </td>
       <td className={`${CELL} min-w-0`}>
         <Link to="/sandbox/$sandboxId" params={{ sandboxId: sandbox.id }} title={title ?? undefined} className="line-clamp-2 font-medium [overflow-wrap:anywhere] text-accent hover:underline">
@@ -77,17 +78,17 @@ function Row({ sandbox, projects, chosen, onChoose, onStop }: Props & { sandbox:
         </Link>
         <p className="flex flex-wrap items-center gap-x-2 text-2xs text-faint">
           <span className="text-soft lg:hidden">
-            <StateLabel state={sandbox.status} />
+            <SandboxOutcome sandbox={sandbox} />
           </span>
           {title === null ? null : <span className="font-mono [overflow-wrap:anywhere]">{sandbox.id}</span>}
           {sandbox.purpose === "verify" ? <Badge tone="info">verify</Badge> : null}
           <span className="[overflow-wrap:anywhere]">{projects.get(sandbox.project_id) ?? ""}</span>
           <span className="lg:hidden">
-            attempt {sandbox.attempt} · <Ago at={sandbox.created_at} /> · <Lasted sandbox={sandbox} /> · {usd(sandbox.cost_usd)}
+            attempt {sandbox.attempt} · <Ago at={sandbox.created_at} /> · <Lasted sandbox={sandbox} /> · {cost(sandbox)}
           </span>
         </p>
-        {sandbox.end_reason === null || sandbox.status === "stopped" ? null : (
-          <p className="text-2xs text-soft [overflow-wrap:anywhere]">{writeOut(sandbox.end_reason)}</p>
+        {endReason(sandbox) === null ? null : (
+          <p className="text-2xs text-soft [overflow-wrap:anywhere]">{writeOut(endReason(sandbox) ?? "")}</p>
         )}
       </td>
       <td className={`${CELL} ${WIDE}`}>{sandbox.provider}</td>
@@ -98,7 +99,7 @@ function Row({ sandbox, projects, chosen, onChoose, onStop }: Props & { sandbox:
       <td className={`${CELL} ${WIDE} whitespace-nowrap`}>
         <Lasted sandbox={sandbox} />
       </td>
-      <td className={`${CELL} ${WIDE} tabular-nums`}>{usd(sandbox.cost_usd)}</td>
+      <td className={`${CELL} ${WIDE} tabular-nums`}>{cost(sandbox)}</td>
       <td className={`${CELL} ${WIDE} whitespace-nowrap`}>{sandbox.last_work_at === null ? "–" : <Ago at={sandbox.last_work_at} />}</td>
       <td className={CELL}>
         {isAlive(sandbox) ? (

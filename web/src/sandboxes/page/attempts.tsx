@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { Sandbox } from "@/api/client";
+import { sandboxLook } from "@/outcome/outcome";
 
 /** Which attempt this is, and the way to the others and to where they were verified. */
 export function Attempts({ sandbox, all, most }: { sandbox: Sandbox; all: readonly Sandbox[]; most: number | undefined }) {
@@ -15,7 +16,7 @@ export function Attempts({ sandbox, all, most }: { sandbox: Sandbox; all: readon
           {others.map((each, index) => (
             <span key={each.id}>
               {index > 0 ? ", " : ""}
-              <Link to="/sandbox/$sandboxId" params={{ sandboxId: each.id }} className="text-accent underline" title={`${each.id}, ${each.status}`}>
+              <Link to="/sandbox/$sandboxId" params={{ sandboxId: each.id }} className="text-accent underline" title={`${each.id}, ${sandboxLook(each).words.toLowerCase()}`}>
                 {each.purpose === "verify" ? `verification ${each.attempt}` : `attempt ${each.attempt}`}
               </Link>
             </span>

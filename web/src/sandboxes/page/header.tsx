@@ -5,7 +5,7 @@ import type { ReactNode } from "react";
 import type { Sandbox, Task } from "@/api/client";
 import { writeOut } from "@/ui/controls";
 import { CopyButton } from "@/ui/copy-button";
-import { count, usd } from "@/ui/figures";
+import { cost, count } from "@/ui/figures";
 import { LastHeard, LivenessBadge } from "../liveness-badge";
 import type { Signs } from "../liveness-signs";
 import { attemptsQuery } from "../queries";
@@ -15,6 +15,7 @@ import { Attempts } from "./attempts";
 /** Which sandbox this is, how it is, what it costs, and the way to stop it. */
 export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task | undefined; signs: Signs }) {
   const attempts = useQuery(attemptsQuery(sandbox.task_id));
+  const model = sandbox.model ?? signs.model;
   return (
     <header className="shrink-0 space-y-1 border-b bg-surface px-3 py-2">
       <div className="flex min-w-0 items-center gap-x-3 gap-y-1 max-sm:flex-wrap">
@@ -38,7 +39,7 @@ export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task 
         <Attempts sandbox={sandbox} all={attempts.data?.items ?? []} most={task?.max_attempts} />
         <span className="contents max-sm:hidden">
           <Fact label="Provider">{sandbox.provider}</Fact>
-          {signs.model === null ? null : <Fact label="Model">{writeOut(signs.model)}</Fact>}
+          {model === null ? null : <Fact label="Model">{writeOut(model)}</Fact>}
         </span>
         {task?.branch_name ? (
           <span className="flex min-w-0 items-center gap-1 max-sm:hidden">
@@ -46,7 +47,7 @@ export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task 
             <span className="min-w-0 font-mono [overflow-wrap:anywhere]">{task.branch_name}</span>
           </span>
         ) : null}
-        <Fact label="Cost">{usd(sandbox.cost_usd)}</Fact>
+        <Fact label="Cost">{cost(sandbox)}</Fact>
         <Fact label="Tokens">{count(sandbox.tokens)}</Fact>
         <span className="ml-auto max-sm:ml-0">
           <LastHeard sandbox={sandbox} signs={signs} />

@@ -1,4 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
+import { verdictOf } from "@/outcome/outcome";
 import { flag } from "../payload";
 
 /** What one looks for in a timeline. Each is a bit, so that a row can be of several. */
@@ -77,7 +78,7 @@ export function isFailure(event: SandboxEvent): boolean {
   const { event_type: type, event_data: data } = event;
   if (type === "agent.tool_completed" || type === "agent.subagent_completed") return flag(event, "is_error");
   if (type === "agent.completed") return data.success === false;
-  if (type === "task.verified") return data.verified === false;
+  if (type === "task.verified") return verdictOf(data) === "failed";
   if (type === "iteration.validation") return data.passed === false;
   if (type === "agent.assistant_message") return typeof data.error === "string";
   return type === "sandbox.terminated" && data.status === "failed";

@@ -1,5 +1,6 @@
 import { plain } from "@/ui/ansi-text";
 import { Dot } from "@/ui/badge";
+import { cn } from "@/ui/cn";
 import { record, shown } from "../../payload";
 import { Output } from "../output";
 
@@ -7,13 +8,18 @@ import { Output } from "../output";
 export function Checks({ checks }: { checks: readonly unknown[] }) {
   return checks.map((each, index) => {
     const check = record(each);
-    const isGood = check.exit_code === 0;
+    const warning = typeof check.warning === "string" ? check.warning : null;
+    const isGood = check.exit_code === 0 && warning === null;
+    const look = isGood ? "text-good" : warning === null ? "text-bad" : "text-warn";
     return (
       <div key={index} className="min-w-0 space-y-1">
         <p className="flex min-w-0 items-baseline gap-2 text-xs">
-          <Dot tone={isGood ? "good" : "bad"} />
+          <Dot tone={isGood ? "good" : warning === null ? "bad" : "warn"} />
           <code className="min-w-0 font-mono [overflow-wrap:anywhere]">{plain(shown(check.command))}</code>
-          <span className={isGood ? "shrink-0 text-good" : "shrink-0 text-bad"}>exit {shown(check.exit_code)}</span>
+          <span className={cn("shrink-0", look)}>
+            exit {shown(check.exit_code)}
+            {warning === null ? "" : `, ${plain(warning)}`}
+          </span>
         </p>
         <Output cut={{ text: shown(check.output), isCut: false, blob: null, size: null }} label="Output" />
       </div>

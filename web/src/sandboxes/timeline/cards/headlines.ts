@@ -1,5 +1,13 @@
 import type { SandboxEvent } from "@/api/client";
+import { LOOKS, verdictOf, type Outcome } from "@/outcome/outcome";
 import { flag, num, str } from "../../payload";
+
+/** What checking a result found. */
+const VERDICTS: Partial<Record<Outcome, string>> = {
+  verified: `${LOOKS.verified.words}: the checks pass at the pushed commit`,
+  unchecked: `${LOOKS.unchecked.words}: no check has proved the result`,
+  failed: `${LOOKS.failed.words}: the result did not pass`,
+};
 
 /** A milestone in a few words. */
 export function headline(event: SandboxEvent): string {
@@ -25,7 +33,7 @@ export function headline(event: SandboxEvent): string {
     case "agent.shutdown":
       return "Worker was told to go";
     case "task.verified":
-      return flag(event, "verified") ? "Verified: the checks pass at the pushed commit" : "Not verified";
+      return VERDICTS[verdictOf(event.event_data)] ?? "Checked";
     case "iteration.started":
       return `Round ${round}`;
     case "iteration.completed":
@@ -41,6 +49,6 @@ export function headline(event: SandboxEvent): string {
 
 /** Whether something was found good; that an agent says so is not enough. */
 export function isSuccess(event: SandboxEvent): boolean {
-  if (event.event_type === "task.verified") return flag(event, "verified");
+  if (event.event_type === "task.verified") return verdictOf(event.event_data) === "verified";
   return event.event_type === "iteration.validation" && flag(event, "passed");
 }

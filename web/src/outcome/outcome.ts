@@ -1,0 +1,73 @@
+import type { Sandbox, Ticket } from "@/api/client";
+import type { components } from "@/api/schema";
+import type { Tone } from "@/ui/badge";
+
+export type Outcome = components["schemas"]["Outcome"];
+
+/** How something is shown: its colour and its words. */
+export interface Look {
+  tone: Tone;
+  words: string;
+}
+
+/** The one place that decides how an outcome looks. The server decides the outcome itself. */
+export const LOOKS: Record<Outcome, Look> = {
+  open: { tone: "neutral", words: "Open" },
+  in_progress: { tone: "info", words: "In progress" },
+  verified: { tone: "good", words: "Verified" },
+  unchecked: { tone: "neutral", words: "Unchecked" },
+  failed: { tone: "bad", words: "Failed" },
+  no_result: { tone: "warn", words: "Ended without result" },
+};
+
+/** The outcomes of what has ended, the best first. */
+export const FINAL = ["verified", "unchecked", "failed", "no_result"] as const satisfies readonly Outcome[];
+
+/** Whatever the stream or an event carries; null if it is no outcome. */
+export function outcomeIn(value: unknown): Outcome | null {
+  return typeof value === "string" && Object.hasOwn(LOOKS, value) ? (value as Outcome) : null;
+}
+
+/** The verdict that a `task.verified` event carries. Events of earlier versions have none: there, `verified` without
+ * a single check proved nothing. */
+export function verdictOf(data: Readonly<Record<string, unknown>>): Outcome {
+  const verdict = outcomeIn(data.verdict);
+  if (verdict !== null) return verdict;
+  if (data.verified !== true) return "failed";
+  return Array.isArray(data.checks) && data.checks.length > 0 ? "verified" : "unchecked";
+}
+
+const ALIVE: Partial<Record<Sandbox["status"], Look>> = {
+  creating: { tone: "info", words: "Creating" },
+  running: { tone: "accent", words: "Running" },
+  stopping: { tone: "warn", words: "Stopping" },
+};
+
+/** A sandbox while it lives by what it does, afterwards by what came of it. */
+export function sandboxLook({ status, outcome }: Pick<Sandbox, "status" | "outcome">): Look {
+  const alive = ALIVE[status];
+  if (alive !== undefined) return alive;
+  return outcome === "in_progress" ? { tone: "info", words: "Being checked" } : LOOKS[outcome];
+}
+
+/** Why a sandbox ended, where its outcome does not say it: a worker that ended as it should says nothing about its work. */
+export function endReason({ status, outcome, end_reason: reason }: Pick<Sandbox, "status" | "outcome" | "end_reason">): string | null {
+  return status === "stopped" && outcome !== "no_result" ? null : reason;
+}
+
+const TICKET_WORDS: Record<Ticket["status"], string> = {
+  backlog: "Backlog",
+  analyzing: "Analyzing",
+  building: "Building",
+  testing: "Testing",
+  done: "Done",
+  blocked: "Blocked",
+  cancelled: "Cancelled",
+};
+
+/** A ticket's status in the colour of its outcome; what is done says whether anything was proved. */
+export function ticketLook({ status, outcome }: Pick<Ticket, "status" | "outcome">): Look {
+  const words = TICKET_WORDS[status];
+  if (status !== "done") return { tone: LOOKS[outcome].tone, words };
+  return { tone: LOOKS[outcome].tone, words: outcome === "in_progress" ? words : `${words}, ${LOOKS[outcome].words.toLowerCase()}` };
+}
