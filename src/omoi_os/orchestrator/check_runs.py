@@ -20,7 +20,7 @@ from omoi_os.sandboxes.lifecycle import Purpose
 from omoi_os.sandboxes.service import Origin
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks.models import Task
-from omoi_os.tasks.verdict import Check, with_warning
+from omoi_os.tasks.verdict import Check, judge, with_warning
 from omoi_os.tickets.models import Ticket
 
 log = logging.getLogger(__name__)
@@ -70,9 +70,18 @@ async def _run_alone(context: Context, subject: Subject, command: str) -> Check:
         ref = await work.provider.create(verify_spec(context.settings, work, owner=context.installation))
         await record_started(context, work.sandbox.id, ref)
         await _check_out(work.provider, ref, url=git_url(context.settings, work), commit=subject.commit)
-        return await _run_check(context, work.provider, ref, command)
+        check = await _run_check(context, work.provider, ref, command)
+        await _record(context, work.sandbox.id, check)
+        return check
     finally:
         await settle(context, work.sandbox, ref, GONE)
+
+
+async def _record(context: Context, sandbox_id: str, check: Check) -> None:
+    """Store with the sandbox what this one check established."""
+    async with context.sessions() as session, session.begin():
+        sandbox = await sandboxes_repository.lock(session, sandbox_id)
+        await sandboxes.record_verdict(session, context.bus, sandbox, judge([check])[0])
 
 
 async def _count_try(context: Context, task: Task) -> str | None:

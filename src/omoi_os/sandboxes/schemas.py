@@ -180,7 +180,7 @@ class SalvageOut(BaseModel):
     ended_at: AwareDatetime | None = Field(description="When the work was saved or given up.")
 
 
-class SandboxOut(BaseModel):
+class SandboxOut(Shown):
     """A sandbox: one attempt at a task, or one place to verify it."""
 
     id: str = Field(examples=["omoios-1f0d2b6c-a3b4c5"])

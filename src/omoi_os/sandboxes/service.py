@@ -144,14 +144,12 @@ async def end(
 
 
 async def record_verdict(session: AsyncSession, bus: Bus, sandbox: Sandbox, verdict: str | None) -> None:
-    """Store the verdict on an attempt with its sandbox, and with the sandbox in which it was checked.
+    """Store the verdict on what was made or checked in a sandbox. The caller holds the row.
 
-    An attempt is judged by its own verdict, whatever becomes of its task later. The caller holds the attempt's row.
+    An attempt is judged by its own verdict, whatever becomes of its task later.
     """
-    checked = await repository.of_task(session, sandbox.task_id, purpose=Purpose.VERIFY)
-    for each in [sandbox, *[other for other in checked if other.fence == sandbox.fence][-1:]]:
-        each.verdict = verdict
-        await _tell(session, bus, each)
+    sandbox.verdict = verdict
+    await _tell(session, bus, sandbox)
 
 
 async def _tell(session: AsyncSession, bus: Bus, sandbox: Sandbox) -> None:

@@ -61,11 +61,11 @@ def of_task(status: str, verdict: Verdict | None) -> Outcome:
 
 
 def of_sandbox(status: str, verdict: str | None, *, being_checked: bool) -> Outcome:
-    """Decide the outcome of one sandbox from its own state and the verdict on the result that it made or checked.
+    """Decide the outcome of one sandbox from its own state and the verdict on what was made or checked in it.
 
     `being_checked`: its task is still being verified, so that the verdict may come after the sandbox has ended.
     """
-    if verdict is not None:
+    if verdict is not None and status not in ALIVE:
         return Outcome(verdict)
     if status in ALIVE or being_checked:
         return Outcome.IN_PROGRESS
