@@ -144,7 +144,7 @@ async def test_a_fetch_may_be_compressed(workspace: Workspace) -> None:
 
 async def test_unfinished_work_may_be_pushed_and_replaced_in_its_own_place(workspace: Workspace) -> None:
     wip = wip_branch(workspace.door.task.id)
-    await workspace.commit("first.txt", "first")
+    first = await workspace.commit("first.txt", "first")
     assert (await workspace.git("push", "origin", f"HEAD:refs/heads/{wip}"))[0] == 0
     await workspace.git("reset", "-q", "--hard", "origin/main")
     second = await workspace.commit("second.txt", "second")
@@ -153,6 +153,9 @@ async def test_unfinished_work_may_be_pushed_and_replaced_in_its_own_place(works
 
     assert code == 0, output
     assert await workspace.head(wip) == second
+    log = workspace.forge.path(repository_of(workspace.door.project)) / "logs" / "refs" / "heads" / wip
+    # Garbage collection keeps what is logged: a sandbox may still borrow the replaced commit.
+    assert log.read_text().splitlines()[-1].startswith(f"{first} {second} ")
 
 
 @pytest.mark.parametrize("ref", ["refs/heads/main", "refs/heads/other", "refs/tags/v1", "refs/heads/wip/other"])

@@ -8,9 +8,12 @@ from omoi_os.forges import git
 from omoi_os.forges.base import Repository
 from omoi_os.forges.branches import collides
 
+#: Refs below this are the platform's own.
+PLATFORM_REFS = "refs/omoi"
+
 #: A ref below this, created together with a branch, names the task that the branch was created for. Sandboxes do not
 #: see these refs (`transfer.hideRefs`) and may not push to them.
-CLAIMS = "refs/omoi/tasks"
+CLAIMS = f"{PLATFORM_REFS}/tasks"
 
 _HEADS = "refs/heads/"
 

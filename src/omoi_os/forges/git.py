@@ -91,15 +91,16 @@ async def run(
     variables: Mapping[str, str] | None = None,
     timeout: float = _QUICK_SECONDS,
     memory: int = MEMORY_BYTES,
+    nice: bool = False,
 ) -> str:
     """What git prints. A failure is a `ForgeError` with git's last line.
 
     A command that may run for longer than usual ends with this process. Not every one is arranged so: it takes a
-    fork of the whole process, which costs more than most commands do.
+    fork of the whole process, which costs more than most commands do. `nice` leaves the processors to others.
     """
     where = [f"--git-dir={git_dir}"] if git_dir else []
     process = await asyncio.create_subprocess_exec(
-        *limited("git", *where, *arguments, memory=memory),
+        *limited(*(("nice", "-n", "19") if nice else ()), "git", *where, *arguments, memory=memory),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -64,6 +64,10 @@ class LocalForge:
         """The bare repository's folder, whether or not it is there."""
         return self.root / f"{repository.project_id}.git"
 
+    def checkouts_of(self, git_dir: Path) -> Path:
+        """The folder of prepared checkouts beside a repository of this forge, whether or not it is there."""
+        return self.root / f"{git_dir.stem}{_CHECKOUTS}"
+
     def _checkouts(self, repository: Repository) -> Path:
         return self.root / f"{repository.project_id}{_CHECKOUTS}"
 

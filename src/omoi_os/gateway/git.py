@@ -11,8 +11,9 @@ from aiohttp import StreamReader, web
 
 from omoi_os import disk
 from omoi_os.errors import DiskFull, Forbidden, ForgeError, NotFound, RequestError
-from omoi_os.forges.claims import CLAIMS
+from omoi_os.forges.claims import PLATFORM_REFS
 from omoi_os.forges.durability import sync_refs
+from omoi_os.forges.gc import KEEP_REPLACED
 from omoi_os.forges.git import PUSH_CONFIG, PUSH_MEMORY_BYTES, SAFE_CONFIG
 from omoi_os.forges.local import MAX_PUSH_BYTES, LocalForge
 from omoi_os.forges.registry import make_forge
@@ -26,8 +27,8 @@ _PUSH = "git-receive-pack"
 _CALLS = {("GET", "info/refs"), ("POST", _READ), ("POST", _PUSH)}
 _PROTOCOL = re.compile(r"version=[0-9]")
 
-#: What the platform notes about branches is not for sandboxes.
-_CONFIG = {**SAFE_CONFIG, "transfer.hideRefs": CLAIMS}
+#: The platform's own refs are not for sandboxes. Replaced history stays for those who still use it.
+_CONFIG = {**SAFE_CONFIG, **KEEP_REPLACED, "transfer.hideRefs": PLATFORM_REFS}
 
 #: How long a push is held back while the disk is full.
 _HOLD_FULL_SECONDS = 60.0

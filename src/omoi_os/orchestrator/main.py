@@ -20,6 +20,7 @@ from omoi_os.orchestrator.bytecode import compile_worker
 from omoi_os.orchestrator.checkouts import remove_unfinished
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatcher import dispatch
+from omoi_os.orchestrator.maintenance import maintain
 from omoi_os.orchestrator.pool import drain, refill
 from omoi_os.orchestrator.presence import presence
 from omoi_os.orchestrator.providers import Providers
@@ -134,7 +135,7 @@ async def turn(context: Context, *, compares: bool) -> float | None:
     started = time.monotonic()
     rest = context.settings.reconcile_seconds
     steps = (_read_clock, dispatch, verify)
-    comparisons = (reconcile, reap, attend_sites, refill, prune, report_long_transactions)
+    comparisons = (reconcile, reap, attend_sites, refill, prune, maintain, report_long_transactions)
     for step in (*steps, *comparisons) if compares else steps:
         with context.health.step(step.__name__.strip("_")):
             await step(context)
