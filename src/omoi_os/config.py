@@ -189,6 +189,14 @@ class Settings(BaseModel):
     """How long the events, transcripts and messages of ended sandboxes are kept, unless their project says so."""
     min_free_gb: float = _setting(1, env="OMOI_MIN_FREE_GB", yaml="quotas.min_free_gb", ge=0)
     """Free space of the data folder's disk, in GiB, below which no task starts; at most 5 % of the disk."""
+    salvage_wait_seconds: float = _setting(
+        300, env="OMOI_SALVAGE_WAIT_SECONDS", yaml="salvage.wait_seconds", ge=0, le=86_400
+    )
+    """How long a task's next attempt waits for uncommitted work of the last one that could not be saved yet."""
+    salvage_keep_hours: float = _setting(72, env="OMOI_SALVAGE_KEEP_HOURS", yaml="salvage.keep_hours", ge=0)
+    """How long the disk of a sandbox whose work could not be saved is kept."""
+    salvage_keep_gb: float = _setting(20, env="OMOI_SALVAGE_KEEP_GB", yaml="salvage.keep_gb", ge=0)
+    """How much room such disks may take on one machine, in GiB; beyond that the oldest are given up."""
     reconcile_seconds: float = _setting(10, env="OMOI_RECONCILE_SECONDS", yaml="orchestrator.reconcile_seconds", gt=0)
     """The slow safety net: rows and sandboxes are compared at least this often."""
     dead_after_seconds: float = _setting(

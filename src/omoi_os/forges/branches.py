@@ -73,6 +73,6 @@ def _folders(name: str) -> list[str]:
     return ["/".join(parts[:end]) for end in range(1, len(parts))]
 
 
-def wip_branch(task_id: object) -> str:
-    """Where a task's unfinished work is kept."""
-    return f"wip/{task_id}"
+def wip_branch(task_id: object, *, attempt: int | None = None) -> str:
+    """Where a task's unfinished work is kept; with `attempt`, that of an attempt which a later one did not wait for."""
+    return f"wip/{task_id}" if attempt is None else f"wip/{task_id}-{attempt}"

@@ -13,10 +13,12 @@ from omoi_os.db.base import Sessions
 from omoi_os.errors import BadToken, NotFound, StaleFence
 from omoi_os.forges.addresses import git_path, repository_of
 from omoi_os.forges.base import Repository
+from omoi_os.forges.branches import wip_branch
 from omoi_os.ids import token_hash
 from omoi_os.projects.models import Project
 from omoi_os.sandboxes.lifecycle import ENDED, Purpose
 from omoi_os.sandboxes.models import Sandbox
+from omoi_os.sandboxes.repository import may_save
 from omoi_os.tasks.models import Task
 
 #: How old what is known of a caller may be.
@@ -42,8 +44,12 @@ class Caller:
     forge: str
     repository: Repository
     git_path: str
+    #: The branch for its unfinished work.
+    wip: str
     #: It has ended, or a later attempt has taken its place.
     stale: bool
+    #: Its work is being salvaged: it may read its repository, push to `wip` and save its transcript, stale or not.
+    saving: bool
 
 
 class Callers:
@@ -53,8 +59,11 @@ class Callers:
         self._sessions, self._trail = sessions, trail
         self._known: dict[str, tuple[float, Caller]] = {}
 
-    async def identify(self, request: web.Request) -> Caller:
-        """The calling sandbox. Raises `BadToken`, `NotFound` for another sandbox's token, or `StaleFence`."""
+    async def identify(self, request: web.Request, *, saving: bool = False) -> Caller:
+        """The calling sandbox. Raises `BadToken`, `NotFound` for another sandbox's token, or `StaleFence`.
+
+        With `saving`, a stale one whose work is being salvaged is let in as well.
+        """
         token = _token(request)
         if token is None:
             raise BadToken("send the sandbox's own token in the header: Authorization: Bearer …")
@@ -65,7 +74,7 @@ class Callers:
         if door is not None and door != caller.door:
             await self._trail.record(foreign(door, caller.sandbox_id, f"its token came in by the door of {door}"))
             raise NotFound("this token does not belong to the sandbox that is calling")
-        if caller.stale:
+        if caller.stale and not (saving and caller.saving):
             raise StaleFence(f"sandbox {caller.sandbox_id} has ended or was superseded")
         return caller
 
@@ -111,9 +120,12 @@ async def _look_up(sessions: Sessions, hashed: str) -> Caller | None:
     )
     async with sessions() as session:
         row = (await session.execute(query)).one_or_none()
-    if row is None:
-        return None
-    sandbox, task, project = row
+        if row is None:
+            return None
+        sandbox, task, project = row
+        superseded = sandbox.fence < task.fence
+        stale = sandbox.status in ENDED or superseded
+        saving = stale and await may_save(session, sandbox.id)
     return Caller(
         sandbox_id=sandbox.id,
         door=sandbox.door,
@@ -121,11 +133,13 @@ async def _look_up(sessions: Sessions, hashed: str) -> Caller | None:
         task_id=task.id,
         title=task.title,
         description=task.description,
-        branch=task.branch_name if task.branch_created else None,
+        branch=task.branch_name if task.branch_created and not stale else None,
         model=sandbox.model,
         model_features=frozenset(project.settings.get("model_features", ())),
         forge=project.forge,
         repository=repository_of(project),
         git_path=git_path(project),
-        stale=sandbox.status in ENDED or sandbox.fence < task.fence,
+        wip=wip_branch(task.id, attempt=sandbox.attempt if superseded else None),
+        stale=stale,
+        saving=saving,
     )

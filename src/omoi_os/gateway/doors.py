@@ -16,6 +16,7 @@ from omoi_os.bus.base import Bus, Topic
 from omoi_os.db.base import Sessions
 from omoi_os.gateway.callers import Callers
 from omoi_os.protocol.paths import DOOR_SOCKET
+from omoi_os.sandboxes import salvages
 from omoi_os.sandboxes.lifecycle import ALIVE
 from omoi_os.sandboxes.models import Sandbox, WarmSandbox
 
@@ -81,12 +82,15 @@ class Doors:
         return True
 
     async def _rows(self, sandbox_id: str | None) -> tuple[set[str], set[str]]:
-        """The doors of sandboxes that are alive; and of the one that was asked for, if it is over."""
+        """The doors of sandboxes that are alive or whose work is not saved; and of the one that was asked for, if it is
+        over."""
         query = select(Sandbox.door, Sandbox.status).where(Sandbox.site == self._site)
         query = query.where(Sandbox.id == sandbox_id if sandbox_id else Sandbox.status.in_(ALIVE))
         async with self._sessions() as session:
             rows = (await session.execute(query)).all()
-        return {row.door for row in rows if row.status in ALIVE}, {row.door for row in rows if row.status not in ALIVE}
+            kept = await salvages.doors(session, site=self._site, sandbox_ids=[sandbox_id] if sandbox_id else ())
+        alive = {row.door for row in rows if row.status in ALIVE} | kept
+        return alive, {row.door for row in rows} - alive
 
     async def _waiting(self) -> set[str]:
         """The doors of warm sandboxes: their folders are bound in already, their sockets come with a task."""

@@ -45,7 +45,7 @@ def add_routes(app: web.Application) -> None:
 async def serve(request: web.Request) -> web.StreamResponse:
     """One request of the git client."""
     parts = request.app[PARTS]
-    caller = await parts.callers.identify(request)
+    caller = await parts.callers.identify(request, saving=True)
     call = request.match_info["call"]
     if request.rel_url.raw_path != f"{caller.git_path}/{call}" or (request.method, call) not in _CALLS:
         raise NotFound("there is no such repository, or it is not this sandbox's")

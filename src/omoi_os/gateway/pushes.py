@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from aiohttp import StreamReader
 
 from omoi_os.errors import RequestError
-from omoi_os.forges.branches import wip_branch
 from omoi_os.gateway.callers import Caller
 from omoi_os.sandboxes.lifecycle import Purpose
 
@@ -88,7 +87,7 @@ def may_push(caller: Caller) -> bool:
 
 def why_not(push: Push, caller: Caller) -> str | None:
     """The reason for which the whole push is refused, or None."""
-    own = {_head(wip_branch(caller.task_id))} | ({_head(caller.branch)} if caller.branch else set())
+    own = {_head(caller.wip)} | ({_head(caller.branch)} if caller.branch else set())
     for command in push.commands:
         if command.ref not in own:
             return f"this sandbox may push only to {' and '.join(sorted(own))}"
@@ -112,7 +111,7 @@ def new_head(push: Push, caller: Caller) -> str | None:
 
 def may_rewrite(push: Push, caller: Caller) -> bool:
     """Whether history may be replaced: only unfinished work, kept aside, may be."""
-    return all(command.ref == _head(wip_branch(caller.task_id)) for command in push.commands)
+    return all(command.ref == _head(caller.wip) for command in push.commands)
 
 
 def report(push: Push, reason: str) -> bytes | None:

@@ -8,12 +8,14 @@ from pathlib import Path
 from omoi_os.config import Settings
 from omoi_os.errors import ProviderUnavailable
 from omoi_os.forges.addresses import git_path, repository_of
+from omoi_os.forges.branches import wip_branch
 from omoi_os.forges.registry import make_forge
 from omoi_os.orchestrator.doors import make_door
 from omoi_os.projects.models import Project
 from omoi_os.protocol.assignment import INLINE_DESCRIPTION_BYTES, Assignment, ExecutionMode
 from omoi_os.protocol.paths import DOOR_PORT, HOME
 from omoi_os.providers.base import Layered, Resources, SandboxProvider, SandboxSpec
+from omoi_os.sandboxes.lifecycle import ENDED
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.models import Task
 from omoi_os.tasks.verification import acceptance_of
@@ -192,6 +194,8 @@ def work_environment(settings: Settings, work: Work) -> dict[str, str]:
         linger_seconds=task.linger_seconds,
         max_seconds=settings.sandbox_lifetime_seconds * _WORK_SHARE,
         spool_bytes=settings.spool_mb * 1024 * 1024,
+        wip_branch=wip_branch(task.id, attempt=work.sandbox.attempt) if work.sandbox.fence < task.fence else None,
+        has_ended=work.sandbox.status in ENDED or work.sandbox.fence < task.fence,
     )
     environment = {
         **_common_environment(settings, work),

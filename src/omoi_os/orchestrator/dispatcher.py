@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
@@ -25,6 +25,7 @@ from omoi_os.projects.models import Project
 from omoi_os.projects.values import DEFAULT_CONCURRENCY, number_of
 from omoi_os.providers.base import SandboxRef
 from omoi_os.sandboxes import repository as sandboxes_repository
+from omoi_os.sandboxes import salvages
 from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import ENDED, Purpose, SandboxState
 from omoi_os.sandboxes.models import Sandbox
@@ -143,11 +144,15 @@ async def _assign(session: AsyncSession, context: Context, ready: Ready) -> Work
         await tasks.postpone(session, context.bus, task, reason=str(error), until=now + PROVIDER_PAUSE)
         return None
     await tasks.assign(session, context.bus, task, lease_owner=context.owner, until=now + LEASE, only_of=only_of)
+    unsaved = await salvages.unsaved_of_task(session, task) if task.fence > 1 else ()
+    if unsaved:
+        _tell_unsaved(task, unsaved)
     origin = Origin(
         provider=provider.name,
         site=provider.site,
         model=context.settings.model_for(task.model),
         budget_usd=budget_of(context.settings, project, ticket),
+        unsaved_work_of=tuple(unsaved),
         warm_ref=await pool.take(session, context, provider) if context.settings.warm_sandboxes else None,
     )
     sandbox, token = await sandboxes.open_sandbox(
@@ -155,6 +160,16 @@ async def _assign(session: AsyncSession, context: Context, ready: Ready) -> Work
     )
     task.sandbox_id = sandbox.id
     return Work(task, ticket, project, sandbox, token, provider)
+
+
+def _tell_unsaved(task: Task, unsaved: Sequence[str]) -> None:
+    """Tell the next attempt that it starts without the uncommitted work of an earlier one."""
+    told = (
+        f"The uncommitted work of an earlier attempt ({', '.join(unsaved)}) could not be saved yet and is not in this "
+        f"checkout. Once it is saved, it is on a branch of its own, wip/{task.id}-<attempt>."
+    )
+    if told not in (task.feedback or ""):
+        task.feedback = f"{task.feedback}\n\n{told}" if task.feedback else told
 
 
 async def spawn(context: Context, work: Work) -> None:

@@ -1,37 +1,31 @@
 """Endings: what follows when a sandbox is over. Nothing it still had to say is lost, and its task goes on."""
 
-import json
+import asyncio
 import logging
-import signal
-from collections.abc import Mapping
 from datetime import timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.errors import ProviderError
-from omoi_os.orchestrator import causes, space
-from omoi_os.orchestrator.assignments import Work, work_environment
+from omoi_os.errors import SandboxGone
+from omoi_os.orchestrator import causes, salvage, space
 from omoi_os.orchestrator.context import Context
+from omoi_os.orchestrator.salvage import Turn
 from omoi_os.orchestrator.spools import read_spool
-from omoi_os.projects.models import Project
 from omoi_os.protocol.events import EventType
 from omoi_os.providers.base import EndReason, SandboxRef, SandboxReport
 from omoi_os.sandboxes import repository as sandboxes_repository
+from omoi_os.sandboxes import salvages
 from omoi_os.sandboxes import service as sandboxes
-from omoi_os.sandboxes.lifecycle import ENDED, Purpose, SandboxState, StopCause
+from omoi_os.sandboxes.lifecycle import ENDED, UNSAVED, Purpose, SalvageState, SandboxState, StopCause
 from omoi_os.sandboxes.metering import Allowance
-from omoi_os.sandboxes.models import Sandbox
+from omoi_os.sandboxes.models import Sandbox, SandboxSalvage
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
 from omoi_os.tasks.lifecycle import EndCause, TaskState
 from omoi_os.tasks.models import Task
-from omoi_os.tickets.models import Ticket
-from omoi_os.worker.command import salvage_argv
 
 log = logging.getLogger(__name__)
 
-#: How long a sandbox may take to save its work: its worker's own time to stop, and then the rescuer's.
-SALVAGE_TIMEOUT = timedelta(seconds=45)
 #: How long it may take until a sandbox whose worker was stopped counts as ended.
 SETTLING = timedelta(seconds=3)
 #: How long a worker whose task is completed may take to end by itself.
@@ -39,8 +33,9 @@ GRACE = timedelta(seconds=20)
 
 GONE = SandboxReport(alive=False, reason=EndReason.UNKNOWN)
 
-#: Exits with which a worker has saved everything itself: completed, failed, superseded, stopped.
-_OWN_EXITS = (0, 1, 3, 128 + signal.SIGTERM)
+#: Exits after which nothing is left to save: the work is completed, or a later attempt has taken over. A worker that
+#: failed or was told to stop saves what it can, but it cannot tell us whether that went well.
+_NOTHING_LEFT_EXITS = (0, 3)
 
 
 async def stop(context: Context, row: Sandbox, ref: SandboxRef) -> None:
@@ -48,65 +43,106 @@ async def stop(context: Context, row: Sandbox, ref: SandboxRef) -> None:
     provider = context.providers.get(row.provider)
     report = await provider.inspect(ref)
     if row.purpose == Purpose.WORK:
-        saved = await _salvage(context, row, ref, environment=None)
-        report = await provider.inspect(ref, wait=None if saved else SETTLING)
-        if not saved and not report.alive:
-            # The end of the worker, which the rescuer asked for, took the rescuer along.
-            await _salvage(context, row, ref, environment=None)
+        turn = await salvage.begin(context, row)
+        if turn is Turn.THEIRS:
+            await asyncio.sleep(salvage.PEER_PAUSE_SECONDS)
+            return
+        if turn is Turn.OURS:
+            renewed = report.reason == EndReason.UNKNOWN or await _is_superseded(context, row)
+            problem = await _salvage(context, row, ref, renewed=renewed)
+            report = await provider.inspect(ref, wait=None if problem is None else SETTLING)
+            if problem is not None and not report.alive:
+                # The end of the worker, which the salvage program asked for, took that program along.
+                problem = await _salvage(context, row, ref, renewed=renewed)
+            await salvage.note(context, row, problem)
     await settle(context, row, ref, report)
 
 
 async def ended(context: Context, row: Sandbox, ref: SandboxRef, report: SandboxReport) -> None:
     """A sandbox ended by itself: save what its worker could not, then do what follows."""
-    saved_itself = report.reason == EndReason.EXITED and report.exit_code in _OWN_EXITS
-    if row.purpose == Purpose.WORK and not saved_itself:
-        revived = report.reason == EndReason.UNKNOWN
-        environment = await _environment_anew(context, row) if revived else None
-        await _salvage(context, row, ref, environment=environment)
+    nothing_left = report.reason == EndReason.EXITED and report.exit_code in _NOTHING_LEFT_EXITS
+    if row.purpose == Purpose.WORK and not nothing_left:
+        turn = await salvage.begin(context, row)
+        if turn is Turn.THEIRS:
+            await asyncio.sleep(salvage.PEER_PAUSE_SECONDS)
+            return
+        if turn is Turn.OURS:
+            renewed = report.reason == EndReason.UNKNOWN or await _is_superseded(context, row)
+            await salvage.note(context, row, await _salvage(context, row, ref, renewed=renewed))
     await settle(context, row, ref, report)
 
 
+async def _salvage(context: Context, row: Sandbox, ref: SandboxRef, *, renewed: bool) -> str | None:
+    try:
+        return await salvage.run(context, row, ref, renewed=renewed)
+    except SandboxGone:
+        await salvage.give_up(context, row.id, reason="the sandbox no longer exists")
+        return "the sandbox no longer exists"
+
+
+async def _is_superseded(context: Context, row: Sandbox) -> bool:
+    async with context.sessions() as session:
+        return (await session.get_one(Task, row.task_id)).fence != row.fence
+
+
 async def settle(context: Context, row: Sandbox, ref: SandboxRef | None, report: SandboxReport) -> None:
-    """Take what is left in its spool, close its row, move its task on, and remove it. Can be repeated at any point."""
+    """Take what is left in its spool, close its row, move its task on, and remove it. Can be repeated at any point.
+
+    The disk of one whose work is not saved is kept.
+    """
     if ref is not None:
         await read_spool(context, row, ref)
+    elif not report.detail:
+        # Its provider was asked and does not have it; one that could not be reached may still have its disk.
+        await salvage.give_up(context, row.id, reason="the sandbox no longer exists")
     async with context.sessions() as session, session.begin():
         sandbox = await sandboxes_repository.lock(session, row.id)
+        task = await tasks_repository.lock(session, sandbox.task_id)
+        kept = await _kept(session, sandbox, task, reached=ref is not None)
         if sandbox.status not in ENDED:
-            task = await tasks_repository.lock(session, sandbox.task_id)
             await _close(session, context, sandbox, task, report)
-    if ref is not None:
+            if kept is not None:
+                await _wait_for(session, context, task, kept, report)
+    if ref is None:
+        return
+    if kept is not None:
+        await salvage.keep(context, row, ref)
+    else:
         await context.providers.get(row.provider).destroy(ref)
 
 
-async def _salvage(context: Context, row: Sandbox, ref: SandboxRef, *, environment: Mapping[str, str] | None) -> bool:
-    """Run the rescuer inside: it stops a worker that lives, pushes unfinished work, sends transcript and spool.
+async def _kept(session: AsyncSession, sandbox: Sandbox, task: Task, *, reached: bool) -> SandboxSalvage | None:
+    """What of a sandbox is to be kept: its unsaved work, unless it never began or the task is completed without it.
 
-    Whether everything is safe then.
+    `reached`: its spool was read, so that every event of its worker is known.
     """
-    provider = context.providers.get(row.provider)
-    argv = salvage_argv(provider.runtime.python, provider.runtime.source)
-    stdin = json.dumps(dict(environment)).encode() if environment else b""
-    try:
-        result = await provider.exec(ref, argv, stdin=stdin, timeout=SALVAGE_TIMEOUT)
-    except (ProviderError, TimeoutError) as error:
-        log.info("the work in sandbox %s could not be saved: %s", row.id, error)
-        return False
-    said = (result.stdout if result.exit_code == 0 else result.stderr).decode(errors="replace").strip()[-2000:]
-    log.info("sandbox %s: saved before its end: %s", row.id, context.masker.mask_text(said))
-    return result.exit_code == 0
+    found = await salvages.get(session, sandbox.id)
+    if found is None or found.state not in UNSAVED:
+        return None
+    never_began = reached and EventType.AGENT_STARTED not in sandbox.event_counts
+    if task.status == TaskState.COMPLETED or never_began:
+        await session.delete(found)
+        return None
+    return found
 
 
-async def _environment_anew(context: Context, row: Sandbox) -> Mapping[str, str]:
-    """The worker's environment with a new token: the first is known to nobody any more."""
-    async with context.sessions() as session, session.begin():
-        sandbox = await sandboxes_repository.lock(session, row.id)
-        task = await session.get_one(Task, sandbox.task_id)
-        ticket = await session.get_one(Ticket, task.ticket_id)
-        project = await session.get_one(Project, task.project_id)
-        token = await sandboxes.renew_token(session, sandbox)
-    provider = context.providers.get(row.provider)
-    return work_environment(context.settings, Work(task, ticket, project, sandbox, token, provider))
+async def _wait_for(
+    session: AsyncSession, context: Context, task: Task, kept: SandboxSalvage, report: SandboxReport
+) -> None:
+    """Let the task's next attempt wait for the work of this one, for a while."""
+    if task.status != TaskState.PENDING:
+        return
+    if report.detail:
+        # One that is damaged or out of reach does not come back by itself within minutes.
+        kept.state = SalvageState.KEPT
+        return
+    now = context.now()
+    until = max(task.not_before or now, now + timedelta(seconds=context.settings.salvage_wait_seconds))
+    task.not_before = kept.wait_until = until
+    wait = context.settings.salvage_wait_seconds
+    told = f"its uncommitted work is not saved yet: the next attempt waits up to {wait:g} s for it"
+    task.error = f"{task.error}; {told}" if task.error else told
+    await session.flush()
 
 
 async def _close(session: AsyncSession, context: Context, sandbox: Sandbox, task: Task, report: SandboxReport) -> None:

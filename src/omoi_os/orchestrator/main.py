@@ -27,6 +27,7 @@ from omoi_os.orchestrator.providers import Providers
 from omoi_os.orchestrator.reaper import reap
 from omoi_os.orchestrator.reconciler import reconcile
 from omoi_os.orchestrator.retention import prune
+from omoi_os.orchestrator.salvage import look_after
 from omoi_os.orchestrator.sites import attend_sites, check_site, serve_sites
 from omoi_os.orchestrator.transactions import report_long_transactions
 from omoi_os.orchestrator.verifier import verify
@@ -135,7 +136,7 @@ async def turn(context: Context, *, compares: bool) -> float | None:
     started = time.monotonic()
     rest = context.settings.reconcile_seconds
     steps = (_read_clock, dispatch, verify)
-    comparisons = (reconcile, reap, attend_sites, refill, prune, maintain, report_long_transactions)
+    comparisons = (reconcile, look_after, reap, attend_sites, refill, prune, maintain, report_long_transactions)
     for step in (*steps, *comparisons) if compares else steps:
         with context.health.step(step.__name__.strip("_")):
             await step(context)

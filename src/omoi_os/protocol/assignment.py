@@ -56,6 +56,11 @@ class Assignment:
     #: When so much waits on disk to be sent, the agent waits too.
     spool_bytes: int = DEFAULT_SPOOL_BYTES
 
+    #: Where unfinished work is pushed to; None means `wip/<task_id>`.
+    wip_branch: str | None = None
+    #: The sandbox's row has ended, so its events are no longer taken: the platform has read them from its spool.
+    has_ended: bool = False
+
     def encode(self) -> str:
         """Base64 of JSON, as it goes into the environment."""
         return base64.b64encode(json.dumps(asdict(self)).encode()).decode()

@@ -176,6 +176,15 @@ class Layered(Protocol):
 
 
 @runtime_checkable
+class Keeping(Protocol):
+    """What a provider that can end a sandbox's processes and keep its files is as well."""
+
+    async def keep(self, ref: SandboxRef) -> int | None:
+        """End every process of the sandbox; its files stay until it is destroyed, and commands can still be run.
+        Return how much room they take, if that is known. Raises `SandboxGone`."""
+
+
+@runtime_checkable
 class Connected(Protocol):
     """What a provider that holds connections is as well."""
 

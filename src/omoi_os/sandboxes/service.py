@@ -33,6 +33,8 @@ class Origin:
     budget_usd: float | None
     #: The warm sandbox that becomes this one.
     warm_ref: str | None = None
+    #: Earlier sandboxes of the task whose uncommitted work is not saved: this one starts without it.
+    unsaved_work_of: tuple[str, ...] = ()
 
 
 async def identify(session: AsyncSession, token: str, *, saving: bool = False) -> Sandbox:
@@ -79,7 +81,14 @@ async def open_sandbox(
         created_at=now,
     )
     session.add(sandbox)
-    data = {"provider": origin.provider, "purpose": purpose, "attempt": task.attempt, "branch_name": task.branch_name}
+    data: dict[str, Any] = {
+        "provider": origin.provider,
+        "purpose": purpose,
+        "attempt": task.attempt,
+        "branch_name": task.branch_name,
+    }
+    if origin.unsaved_work_of:
+        data["unsaved_work_of"] = list(origin.unsaved_work_of)
     append_platform_event(session, sandbox, EventType.SANDBOX_CREATED, data, now=now)
     if purpose == Purpose.WORK and task.fence > 1:
         await session.flush()

@@ -68,7 +68,7 @@ class Repository:
     @property
     def wip(self) -> str:
         """The branch that keeps unfinished work."""
-        return f"wip/{self.assignment.task_id}"
+        return self.assignment.wip_branch or f"wip/{self.assignment.task_id}"
 
     async def run(
         self, *arguments: str, cwd: Path | None = None, stdin: bytes = b"", timeout: float = COMMAND_SECONDS

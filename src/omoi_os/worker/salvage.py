@@ -124,7 +124,7 @@ class Salvage:
             self.complain("The transcript was not taken.")
 
     async def _send_events(self) -> None:
-        if not self._places.spool.exists():
+        if self._environment.assignment.has_ended or not self._places.spool.exists():
             return
         blobs = Blobs(self._places.blobs)
         with contextlib.closing(Spool(self._places.spool)) as spool:

@@ -80,6 +80,13 @@ def claim_uid(folder: Path) -> int:
     return uid
 
 
+def size_of(folder: Path) -> int | None:
+    """How much of this machine's disk the folder takes, or None if that cannot be measured."""
+    done = subprocess.run([disk.DU, "-s", "--block-size=1", "--", str(folder)], capture_output=True, check=False)
+    measured = done.stdout.split(maxsplit=1)
+    return int(measured[0]) if measured and measured[0].isdigit() else None
+
+
 def remove(folder: Path) -> None:
     """Remove the folder, however deep or closed what the agent left in it is."""
     if (folder / disk.IMAGE).exists():

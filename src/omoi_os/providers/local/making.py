@@ -82,6 +82,14 @@ def revive(place: Path, *, machine: Machine, starter: Launcher) -> None:
         starter.start(place, document, lock=lock)
 
 
+def end(place: Path) -> None:
+    """End the sandbox's processes, its supervisor included, and keep its files. Raises `SandboxGone`."""
+    with folder.locked(place):
+        control.stop(place)
+        _end_process(place, open_supervisor(place), patience=STOP_MS)
+        _end_process(place, _open_init(place), patience=0)
+
+
 def remove(place: Path, *, machine: Machine) -> None:
     """End the sandbox and remove every trace of it; one that is gone is no error."""
     try:
