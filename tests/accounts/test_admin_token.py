@@ -9,7 +9,8 @@ from sqlalchemy import func, select
 
 from omoi_os.accounts.admin_token import ensure_admin_token, token_path
 from omoi_os.accounts.models import ApiKey, Role, User
-from omoi_os.accounts.service import ensure_admin
+from omoi_os.accounts.service import SETTING, ensure_admin, revoke_key
+from omoi_os.bus.memory import MemoryBus
 from omoi_os.config import Settings, load_settings
 from omoi_os.db.base import Sessions
 from omoi_os.errors import ConfigError, SetupError
@@ -67,3 +68,37 @@ async def test_the_administrator_is_made_once(sessions: Sessions) -> None:
         (user,) = (await session.execute(select(User))).scalars()
         assert (user.email, user.role) == ("admin@localhost", Role.ADMIN)
         assert await session.scalar(select(func.count()).select_from(ApiKey)) == 1
+
+
+async def valid_tokens(sessions: Sessions) -> set[str]:
+    async with sessions() as session:
+        return set((await session.execute(select(ApiKey.last_four).where(ApiKey.revoked_at.is_(None)))).scalars())
+
+
+async def test_a_replaced_token_works_no_more_and_one_that_comes_back_does(sessions: Sessions) -> None:
+    for token in ("omoi_first-aaaa", "omoi_second-bbbb", "omoi_first-aaaa"):
+        async with sessions.begin() as session:
+            await ensure_admin(session, token, now=datetime.now(UTC))
+
+        assert await valid_tokens(sessions) == {token[-4:]}
+
+
+async def test_the_tokens_of_two_data_folders_do_not_replace_each_other(sessions: Sessions) -> None:
+    for token, folder in (("omoi_one-aaaa", "folder a"), ("omoi_two-bbbb", "folder b"), ("omoi_new-cccc", "folder a")):
+        async with sessions.begin() as session:
+            replaces = (SETTING, folder)
+            await ensure_admin(session, token, now=datetime.now(UTC), source=folder, replaces=replaces)
+
+    assert await valid_tokens(sessions) == {"bbbb", "cccc"}
+
+
+async def test_a_token_that_a_person_revoked_stays_revoked(sessions: Sessions) -> None:
+    async with sessions.begin() as session:
+        admin = await ensure_admin(session, "omoi_the-token", now=datetime.now(UTC))
+    async with sessions.begin() as session:
+        (key,) = (await session.execute(select(ApiKey))).scalars()
+        await revoke_key(session, MemoryBus(), admin.id, key.id, now=datetime.now(UTC))
+    async with sessions.begin() as session:
+        await ensure_admin(session, "omoi_the-token", now=datetime.now(UTC))
+
+    assert await valid_tokens(sessions) == set()

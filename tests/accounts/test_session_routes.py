@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 from fastapi import FastAPI
-from sqlalchemy import select, update
+from sqlalchemy import select
 
-from omoi_os.accounts.models import ApiKey, BrowserSession
+from omoi_os.accounts.models import BrowserSession
 from omoi_os.accounts.repository import by_email
 from omoi_os.accounts.session_routes import own_path
 from omoi_os.accounts.sessions import make_code
@@ -73,19 +73,16 @@ async def test_signing_out_ends_the_session_itself(app: FastAPI, sessions: Sessi
         assert (await browser.get("/auth/me")).status_code == 401
 
 
-async def test_a_session_outlives_a_revoked_key_but_not_one_that_expires(app: FastAPI, sessions: Sessions) -> None:
+async def test_a_session_ends_with_the_key_that_opened_it(app: FastAPI, sessions: Sessions) -> None:
     soon = datetime.now(UTC) + timedelta(hours=1)
-    key = await a_key(sessions, "eve", expires_at=soon)
-    async with calling(app, key) as client:
+    async with calling(app, await a_key(sessions, "eve", expires_at=soon)) as client:
         await client.post("/auth/session")
+        async with sessions() as session:
+            assert (await session.execute(select(BrowserSession.expires_at))).scalar_one() == soon
+        (key,) = (await client.get("/auth/api-keys")).json()["items"]
+        assert (await client.delete(f"/auth/api-keys/{key['id']}")).status_code == 204
         del client.headers["Authorization"]
-        async with sessions.begin() as session:
-            changed = update(ApiKey).where(ApiKey.key_hash == token_hash(key)).values(revoked_at=soon)
-            await session.execute(changed)
-        assert (await client.get("/auth/me")).status_code == 200
-
-    async with sessions() as session:
-        assert (await session.execute(select(BrowserSession.expires_at))).scalar_one() == soon
+        assert (await client.get("/auth/me")).status_code == 401
 
 
 async def test_a_reading_key_and_a_sandboxs_token_open_no_session(

@@ -7,8 +7,9 @@ from sqlalchemy import func, select
 
 from omoi_os.accounts import sessions as browsers
 from omoi_os.accounts.models import BrowserSession, SignInCode
-from omoi_os.accounts.service import ensure_admin
+from omoi_os.accounts.service import create_key, end_session, ensure_admin
 from omoi_os.accounts.sessions import LINK_LIFE, MEMORY, SESSION_LIFE, LinkRefused, Refusal
+from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
 from omoi_os.errors import BadToken, SetupError
 from tests.builders import a_user
@@ -37,7 +38,9 @@ async def test_a_session_ends_by_itself_when_its_time_is_over_or_its_user_signs_
     async with sessions.begin() as session:
         user = await a_user(session)
         token = await browsers.open_session(session, user, now=NOON)
-        short = await browsers.open_session(session, user, now=NOON, until=NOON + timedelta(hours=1))
+        soon = NOON + timedelta(hours=1)
+        key, _ = await create_key(session, user, name="k", scope=None, expires_at=soon, now=NOON)
+        short = await browsers.open_session(session, user, now=NOON, key=key)
 
     async with sessions.begin() as session:
         found, opened = await browsers.identify(session, token, now=NOON + SESSION_LIFE - timedelta(seconds=1))
@@ -46,7 +49,7 @@ async def test_a_session_ends_by_itself_when_its_time_is_over_or_its_user_signs_
             await browsers.identify(session, token, now=NOON + SESSION_LIFE)
         with pytest.raises(BadToken):
             await browsers.identify(session, short, now=NOON + timedelta(hours=1))
-        await browsers.end_session(session, opened.id, now=NOON)
+        await end_session(session, MemoryBus(), user.id, opened.id, now=NOON)
     async with sessions() as session:
         with pytest.raises(BadToken):
             await browsers.identify(session, token, now=NOON)

@@ -9,7 +9,7 @@ from sqlalchemy import text as _text
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from omoi_os.db.base import Sessions
-from tests.stream.servers import ADMIN, Server, a_person, a_place, hear, hear_until, numbers
+from tests.stream.servers import ADMIN, Server, a_person, a_place, hear, hear_until, numbers, serving
 
 
 async def test_what_is_posted_is_heard_as_the_list_shows_it(server: Server, sessions: Sessions) -> None:
@@ -200,5 +200,23 @@ async def test_a_revoked_key_hears_no_more(server: Server, sessions: Sessions) -
             with pytest.raises(ConnectionClosed) as closed:
                 await socket.recv()
         await other.ping()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1008
+
+
+@pytest.mark.parametrize("way", ["its key is revoked", "its user is deactivated"])
+async def test_a_stream_is_closed_by_another_server_s_revocation(
+    server: Server, sessions: Sessions, *, way: str, database_url: str
+) -> None:
+    person = await a_person(sessions)
+    async with serving(database_url) as other, server.listen(person.token) as socket, other.client() as admin:
+        path = f"/users/{person.user.id}"
+        if way == "its key is revoked":
+            (key,) = (await admin.get(f"{path}/api-keys")).json()["items"]
+            path += f"/api-keys/{key['id']}"
+        assert (await admin.delete(path)).status_code == 204
+        async with asyncio.timeout(30):
+            with pytest.raises(ConnectionClosed) as closed:
+                await socket.recv()
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 1008

@@ -18,6 +18,14 @@ class Role(StrEnum):
     MEMBER = "member"  #: sees what they own
 
 
+class Scope(StrEnum):
+    """What a key or session may do of what its user may."""
+
+    READ = "read"  #: only reads
+    WRITE = "write"  #: everything but what takes an administrator
+    ADMIN = "admin"  #: everything that the user may do
+
+
 class User(Base):
     """A person, or a program that acts like one."""
 
@@ -28,6 +36,16 @@ class User(Base):
     name: Mapped[str]
     role: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    #: Since when none of their keys and sessions works.
+    deactivated_at: Mapped[datetime | None]
+
+    #: Whether the key or session of this request may do what takes an administrator. Not stored.
+    may_administer = True
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether this request may do what takes an administrator."""
+        return self.role == Role.ADMIN and self.may_administer
 
 
 class ApiKey(Base):
@@ -40,9 +58,14 @@ class ApiKey(Base):
     name: Mapped[str]
     key_hash: Mapped[str] = mapped_column(unique=True)
     last_four: Mapped[str]
+    #: A `Scope`; None and `full`, of older keys, mean `admin`.
     scope: Mapped[str | None]
     expires_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
+    #: Where the installation has it from: a setting, or a data folder. None for keys that were created over HTTP.
+    source: Mapped[str | None]
+    #: When the installation's token was replaced by another one, which revoked this key.
+    replaced_at: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
@@ -71,6 +94,9 @@ class BrowserSession(Base):
     last_seen: Mapped[datetime] = mapped_column(server_default=func.now())
     expires_at: Mapped[datetime] = mapped_column(index=True)
     revoked_at: Mapped[datetime | None]
+    #: The key that opened it, whose scope it has and with which it ends; None after signing in by a link.
+    api_key_id: Mapped[UUID | None] = mapped_column(ForeignKey("api_keys.id"))
+    scope: Mapped[str | None]
 
 
 class IdempotentRequest(Base):

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import delete, select, tuple_
+from sqlalchemy import delete, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.accounts.models import ApiKey, IdempotentRequest, User
+from omoi_os.accounts.models import ApiKey, BrowserSession, IdempotentRequest, Role, User
 
 
 async def get(session: AsyncSession, user_id: UUID) -> User | None:
@@ -41,6 +41,61 @@ async def list_keys(session: AsyncSession, user_id: UUID, *, limit: int, before:
     if before is not None:
         query = query.where(ApiKey.id < before)
     return (await session.execute(query)).scalars().all()
+
+
+async def get_key(session: AsyncSession, user_id: UUID, key_id: UUID) -> ApiKey | None:
+    """One of a user's keys."""
+    query = select(ApiKey).where(ApiKey.id == key_id, ApiKey.user_id == user_id)
+    return (await session.execute(query)).scalar_one_or_none()
+
+
+async def revoke_key(session: AsyncSession, key_id: UUID, *, now: datetime) -> None:
+    """Revoke a key and the sessions that it opened; what is revoked already stays as it is."""
+    await session.execute(update(ApiKey).where(ApiKey.id == key_id, ApiKey.revoked_at.is_(None)).values(revoked_at=now))
+    await session.execute(
+        update(BrowserSession)
+        .where(BrowserSession.api_key_id == key_id, BrowserSession.revoked_at.is_(None))
+        .values(revoked_at=now)
+    )
+
+
+async def list_sessions(
+    session: AsyncSession, user_id: UUID, *, now: datetime, limit: int, before: UUID | None
+) -> Sequence[BrowserSession]:
+    """A user's open sessions, newest first."""
+    query = select(BrowserSession).where(
+        BrowserSession.user_id == user_id, BrowserSession.revoked_at.is_(None), BrowserSession.expires_at > now
+    )
+    if before is not None:
+        query = query.where(BrowserSession.id < before)
+    return (await session.execute(query.order_by(BrowserSession.id.desc()).limit(limit))).scalars().all()
+
+
+async def end_session(session: AsyncSession, user_id: UUID, session_id: UUID, *, now: datetime) -> bool:
+    """End one of a user's sessions; False when there is none open with this id."""
+    ended = (
+        update(BrowserSession)
+        .where(BrowserSession.id == session_id, BrowserSession.user_id == user_id, BrowserSession.revoked_at.is_(None))
+        .values(revoked_at=now)
+        .returning(BrowserSession.id)
+    )
+    return (await session.execute(ended)).scalar_one_or_none() is not None
+
+
+async def lock_admins(session: AsyncSession) -> Sequence[UUID]:
+    """The active administrators, held: of two that go at once, the second sees that the first is gone."""
+    query = select(User.id).where(User.role == Role.ADMIN, User.deactivated_at.is_(None)).order_by(User.id)
+    return (await session.execute(query.with_for_update())).scalars().all()
+
+
+async def retire_tokens(session: AsyncSession, *, sources: Sequence[str], but: str, now: datetime) -> Sequence[ApiKey]:
+    """Revoke the installation's earlier tokens of these sources, but not the one with this hash."""
+    query = select(ApiKey).where(ApiKey.source.in_(sources), ApiKey.key_hash != but, ApiKey.revoked_at.is_(None))
+    keys = (await session.execute(query.with_for_update())).scalars().all()
+    for key in keys:
+        key.replaced_at = now
+        await revoke_key(session, key.id, now=now)
+    return keys
 
 
 async def delete_answers(session: AsyncSession, *, before: datetime, limit: int) -> int:

@@ -3,20 +3,25 @@
 from uuid import UUID
 
 from omoi_os.accounts import repository, service
-from omoi_os.accounts.schemas import ApiKeyIn, ApiKeyOut, ApiKeyPage, NewApiKeyOut, UserIn, UserOut, UserPage
+from omoi_os.accounts.records import record_key
+from omoi_os.accounts.schemas import ApiKeyIn, ApiKeyOut, ApiKeyPage, NewApiKeyOut, UserIn, UserOut, UserPage, UserPatch
+from omoi_os.accounts.service import UserChanges
 from omoi_os.api import paging
-from omoi_os.api.deps import AdminUser, DbSession, Now
+from omoi_os.api.deps import AdminUser, AppBus, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.idempotency import OnlyOnce
 from omoi_os.api.routers import make_router
+from omoi_os.audit.models import AuditKind
+from omoi_os.audit.trail import record_action
 
 router = make_router("/users", tags=["users"], refusals=(401, 403, 413, 422, 503))
 
 
 @router.post("", status_code=201, summary="Add a user", responses=problems(409))
-async def create_user(_admin: AdminUser, body: UserIn, once: OnlyOnce, session: DbSession, now: Now) -> UserOut:
+async def create_user(admin: AdminUser, body: UserIn, once: OnlyOnce, session: DbSession, now: Now) -> UserOut:
     """Add a person or a program. They see only the projects they create, unless they are an administrator."""
     user = await service.create_user(session, email=body.email, name=body.name, role=body.role, now=now)
+    await record_action(session, admin, AuditKind.USER_ADDED, subject=user.email, detail=f"role {user.role}")
     return once.answer(UserOut.model_validate(user))
 
 
@@ -30,9 +35,45 @@ async def list_users(
     return UserPage(items=[UserOut.model_validate(user) for user in users], next_cursor=next_cursor)
 
 
+@router.patch("/{user_id}", summary="Change a user", responses=problems(404, 409))
+async def update_user(
+    admin: AdminUser, user_id: UUID, body: UserPatch, session: DbSession, bus: AppBus, now: Now
+) -> UserOut:
+    """Change a user's name or role, deactivate them or activate them again.
+
+    The last active administrator can be neither deactivated nor made a member (409).
+    """
+    user = await service.get_user(session, user_id)
+    changes = UserChanges(**body.model_dump(exclude_unset=True))
+    user = await service.change_user(session, bus, user, changes, now=now)
+    kind = AuditKind.USER_DEACTIVATED if user.deactivated_at is not None else AuditKind.USER_CHANGED
+    await record_action(session, admin, kind, subject=user.email, detail=f"name {user.name}, role {user.role}")
+    return UserOut.model_validate(user)
+
+
+@router.delete("/{user_id}", status_code=204, summary="Deactivate a user", responses=problems(404, 409))
+async def delete_user(admin: AdminUser, user_id: UUID, session: DbSession, bus: AppBus, now: Now) -> None:
+    """Deactivate a user: their keys, sessions and streams end at once. What they created stays."""
+    user = await service.get_user(session, user_id)
+    await service.change_user(session, bus, user, UserChanges(active=False), now=now)
+    await record_action(session, admin, AuditKind.USER_DEACTIVATED, subject=user.email, detail="deactivated")
+
+
+@router.delete(
+    "/{user_id}/api-keys/{key_id}", status_code=204, summary="Revoke a user's API key", responses=problems(404)
+)
+async def delete_api_key(
+    admin: AdminUser, user_id: UUID, key_id: UUID, session: DbSession, bus: AppBus, now: Now
+) -> None:
+    """Revoke a key at once, with the sessions that it opened. Can be repeated."""
+    user = await service.get_user(session, user_id)
+    key = await service.revoke_key(session, bus, user_id, key_id, now=now)
+    await record_key(session, admin, AuditKind.KEY_REVOKED, key, of=user)
+
+
 @router.post("/{user_id}/api-keys", status_code=201, summary="Make an API key", responses=problems(404, 409))
 async def create_api_key(
-    _admin: AdminUser, user_id: UUID, body: ApiKeyIn, _once: OnlyOnce, session: DbSession, now: Now
+    admin: AdminUser, user_id: UUID, body: ApiKeyIn, _once: OnlyOnce, session: DbSession, now: Now
 ) -> NewApiKeyOut:
     """Make a key for a user. It is shown in this answer and never again.
 
@@ -42,6 +83,7 @@ async def create_api_key(
     key, token = await service.create_key(
         session, user, name=body.name, scope=body.scope, expires_at=body.expires_at, now=now
     )
+    await record_key(session, admin, AuditKind.KEY_CREATED, key, of=user)
     return NewApiKeyOut(**ApiKeyOut.model_validate(key).model_dump(), key=token)
 
 

@@ -4,9 +4,9 @@ import re
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from omoi_os.accounts.models import Role
+from omoi_os.accounts.models import BrowserSession, Role, Scope
 from omoi_os.api.paging import Page
 from omoi_os.api.text import Line
 
@@ -47,6 +47,17 @@ class UserOut(BaseModel):
     name: str
     role: Role
     created_at: AwareDatetime
+    deactivated_at: AwareDatetime | None = Field(description="Since when the user cannot sign in; null while active.")
+
+
+class UserPatch(BaseModel):
+    """What to change about a user; fields left out stay as they are."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"role": "admin"}})
+
+    name: Line = Field(default_factory=str, description="The user's name.")
+    role: Role = Field(Role.MEMBER, description="`admin` or `member`.")
+    active: bool = Field(True, strict=True, description="`false` deactivates the user, `true` activates them again.")
 
 
 class MeOut(BaseModel):
@@ -66,14 +77,25 @@ class UserPage(Page):
     items: list[UserOut]
 
 
+def _known_scope(value: str | None) -> str:
+    """Older keys have no scope, or `full`."""
+    return value if value is not None and value in set(Scope) else Scope.ADMIN
+
+
 class ApiKeyIn(BaseModel):
     """A key to make."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"name": "laptop"}})
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"name": "laptop", "scope": "write"}})
 
     name: Line
-    scope: Literal["full", "read"] | None = Field(None, description="`read` changes nothing; `full` is the default.")
-    expires_at: AwareDatetime | None = None
+    scope: Scope = Field(
+        Scope.ADMIN,
+        description=(
+            "`read` may only read; `write` may do everything but what takes an administrator; "
+            "`admin` may do everything that its user may."
+        ),
+    )
+    expires_at: AwareDatetime | None = Field(None, description="When it stops working; never if left out.")
 
 
 class ApiKeyOut(BaseModel):
@@ -85,9 +107,9 @@ class ApiKeyOut(BaseModel):
     user_id: UUID
     name: str
     last_four: str
-    scope: str | None
+    scope: Annotated[Scope, BeforeValidator(_known_scope)] = Field(description="What it may do.")
     expires_at: AwareDatetime | None
-    revoked_at: AwareDatetime | None
+    revoked_at: AwareDatetime | None = Field(description="Since when it no longer works.")
     created_at: AwareDatetime
 
 
@@ -101,3 +123,26 @@ class ApiKeyPage(Page):
     """A user's keys, newest first."""
 
     items: list[ApiKeyOut]
+
+
+class SessionOut(BaseModel):
+    """A browser that is signed in."""
+
+    id: UUID
+    created_at: AwareDatetime = Field(description="When it was signed in.")
+    last_seen: AwareDatetime = Field(description="When it was last used, to the hour.")
+    expires_at: AwareDatetime = Field(description="When it is signed out by itself.")
+    current: bool = Field(description="Whether this request was made with it.")
+
+    @classmethod
+    def of(cls, row: BrowserSession, *, current: bool) -> "SessionOut":
+        """A session as it is shown."""
+        return cls(
+            id=row.id, created_at=row.created_at, last_seen=row.last_seen, expires_at=row.expires_at, current=current
+        )
+
+
+class SessionPage(Page):
+    """Your open sessions, newest first."""
+
+    items: list[SessionOut]

@@ -1,17 +1,35 @@
 """Users and their keys. Each function is one step in one transaction; the caller commits."""
 
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from sqlalchemy import case
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts import repository
 from omoi_os.accounts.models import ApiKey, Role, User
+from omoi_os.bus.base import Bus, Topic
 from omoi_os.errors import Conflict, Invalid, NotFound
 from omoi_os.ids import new_token, token_hash, uuid7
 
+log = logging.getLogger(__name__)
+
 ADMIN_EMAIL = "admin@localhost"
+#: The source of a token that `OMOI_ADMIN_TOKEN` gives.
+SETTING = "setting"
+
+
+@dataclass(frozen=True, slots=True)
+class UserChanges:
+    """What to change about a user; None leaves it as it is."""
+
+    name: str | None = None
+    role: Role | None = None
+    active: bool | None = None
 
 
 async def create_user(session: AsyncSession, *, email: str, name: str, role: Role, now: datetime) -> User:
@@ -52,20 +70,69 @@ async def create_key(
     return key, token
 
 
-async def ensure_admin(session: AsyncSession, token: str, *, now: datetime) -> User:
-    """See to it that the first administrator exists and that this token is one of their keys. Can be repeated."""
+async def revoke_key(session: AsyncSession, bus: Bus, user_id: UUID, key_id: UUID, *, now: datetime) -> ApiKey:
+    """Revoke a user's key and the sessions that it opened. Its open streams are closed. Can be repeated."""
+    key = await repository.get_key(session, user_id, key_id)
+    if key is None:
+        raise NotFound(f"there is no API key {key_id}")
+    await repository.revoke_key(session, key.id, now=now)
+    await session.refresh(key)
+    await bus.announce(session, Topic.ACCESS, str(user_id))
+    return key
+
+
+async def end_session(session: AsyncSession, bus: Bus, user_id: UUID, session_id: UUID, *, now: datetime) -> None:
+    """Sign one of a user's browsers out. Its open streams are closed."""
+    if not await repository.end_session(session, user_id, session_id, now=now):
+        raise NotFound(f"there is no open session {session_id}")
+    await bus.announce(session, Topic.ACCESS, str(user_id))
+
+
+async def change_user(session: AsyncSession, bus: Bus, user: User, changes: UserChanges, *, now: datetime) -> User:
+    """Change a user. Raises `Conflict` when no active administrator would be left."""
+    admins = await repository.lock_admins(session)
+    await session.refresh(user)
+    is_active = user.deactivated_at is None if changes.active is None else changes.active
+    role = changes.role or Role(user.role)
+    if user.id in admins and len(admins) == 1 and not (is_active and role == Role.ADMIN):
+        raise Conflict(f"{user.email} is the last active administrator; make another user an administrator first")
+    user.name, user.role = changes.name or user.name, role
+    user.deactivated_at = None if is_active else user.deactivated_at or now
+    await session.flush()
+    await bus.announce(session, Topic.ACCESS, str(user.id))
+    return user
+
+
+async def ensure_admin(
+    session: AsyncSession, token: str, *, now: datetime, source: str = SETTING, replaces: Sequence[str] = (SETTING,)
+) -> User:
+    """Make sure that the first administrator exists and that this token is one of their keys. Can be repeated.
+
+    Other tokens that the installation had from the sources in `replaces` are revoked. A token that comes back is
+    valid again, unless a person revoked it.
+    """
     await _insert_user(session, email=ADMIN_EMAIL, name="Administrator", role=Role.ADMIN, now=now)
     admin = await repository.by_email(session, ADMIN_EMAIL)
     assert admin is not None  # noqa: S101  the insert above either made the row or found it
+    hashed = token_hash(token)
     key = {
         "id": uuid7(),
         "user_id": admin.id,
         "name": "first key",
-        "key_hash": token_hash(token),
+        "key_hash": hashed,
         "last_four": token[-4:],
         "created_at": now,
+        "source": source,
     }
-    await session.execute(insert(ApiKey).values(key).on_conflict_do_nothing(index_elements=[ApiKey.key_hash]))
+    restored = {
+        "source": source,
+        "revoked_at": case((ApiKey.replaced_at.is_not(None), None), else_=ApiKey.revoked_at),
+        "replaced_at": None,
+    }
+    statement = insert(ApiKey).values(key)
+    await session.execute(statement.on_conflict_do_update(index_elements=[ApiKey.key_hash], set_=restored))
+    for retired in await repository.retire_tokens(session, sources=replaces, but=hashed, now=now):
+        log.info("the administrator's token that ended in %s was replaced and no longer works", retired.last_four)
     return admin
 
 

@@ -7,11 +7,11 @@ from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 from starlette.responses import RedirectResponse
 
-from omoi_os.accounts import sessions
+from omoi_os.accounts import service, sessions
 from omoi_os.accounts.schemas import MeOut
 from omoi_os.accounts.sessions import LinkRefused
 from omoi_os.api.auth import Identity, session_cookie
-from omoi_os.api.deps import AppSettings, CurrentIdentity, DbSession, Now
+from omoi_os.api.deps import AppBus, AppSettings, CurrentIdentity, DbSession, Now
 from omoi_os.api.errors import problems
 from omoi_os.api.notices import notice
 from omoi_os.api.routers import make_router
@@ -99,18 +99,20 @@ async def create_session(
     """Exchange the API key in `Authorization` for a session cookie, which ends no later than the key does."""
     if identity.via != "key":
         raise Conflict("this browser is signed in already; sign out first, or send an API key")
-    token = await sessions.open_session(session, identity.user, now=now, until=identity.expires_at)
+    token = await sessions.open_session(session, identity.user, now=now, key=identity.key)
     _set_cookie(response, request, settings, token)
     response.headers["Cache-Control"] = "no-store"
     return await _me(identity, "session", session)
 
 
 @router.delete("/session", status_code=204, summary="Sign this browser out", responses=problems(409))
-async def delete_session(identity: CurrentIdentity, session: DbSession, settings: AppSettings, now: Now) -> Response:
-    """End the session of the cookie that came with the request; its streams are closed within seconds."""
+async def delete_session(
+    identity: CurrentIdentity, session: DbSession, settings: AppSettings, bus: AppBus, now: Now
+) -> Response:
+    """End the session of the cookie that came with the request and close its streams."""
     if identity.via != "session":
         raise Conflict("an API key has no session to end; leave it out, and the browser's own is ended")
-    await sessions.end_session(session, identity.id, now=now)
+    await service.end_session(session, bus, identity.user.id, identity.id, now=now)
     answer = Response(status_code=204)
     answer.delete_cookie(session_cookie(settings), path="/", httponly=True, samesite="lax")
     return answer

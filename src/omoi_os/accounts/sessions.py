@@ -4,14 +4,13 @@ import secrets
 from datetime import datetime, timedelta
 from enum import StrEnum
 from urllib.parse import urlencode
-from uuid import UUID
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts import repository
-from omoi_os.accounts.models import BrowserSession, SignInCode, User
+from omoi_os.accounts.models import ApiKey, BrowserSession, SignInCode, User
 from omoi_os.accounts.service import ADMIN_EMAIL
 from omoi_os.errors import BadToken, Forbidden, SetupError
 from omoi_os.ids import new_token, token_hash, uuid7
@@ -25,12 +24,16 @@ MEMORY = timedelta(days=7)
 SEEN_EVERY = timedelta(hours=1)
 
 
+DEACTIVATED = "this account is deactivated; ask an administrator"
+
+
 class Refusal(StrEnum):
     """Why a link opens nothing."""
 
     UNKNOWN = "This sign-in link is not one of this server's."
     USED = "This sign-in link was used already; each works once."
     EXPIRED = "This sign-in link has expired."
+    DEACTIVATED = "The account of this sign-in link is deactivated."
 
 
 class LinkRefused(Forbidden):
@@ -66,18 +69,22 @@ async def use_code(session: AsyncSession, code: str, *, now: datetime) -> User:
     )
     user_id = (await session.execute(taken)).scalar_one_or_none()
     if user_id is not None:
-        return await session.get_one(User, user_id)
+        user = await session.get_one(User, user_id)
+        if user.deactivated_at is not None:
+            raise LinkRefused(Refusal.DEACTIVATED)
+        return user
     known = (await session.execute(select(SignInCode.used_at).where(SignInCode.code_hash == hashed))).one_or_none()
     if known is None:
         raise LinkRefused(Refusal.UNKNOWN)
     raise LinkRefused(Refusal.EXPIRED if known.used_at is None else Refusal.USED)
 
 
-async def open_session(session: AsyncSession, user: User, *, now: datetime, until: datetime | None = None) -> str:
-    """A session of this user's; its token is returned this once. `until` ends it sooner than usual."""
+async def open_session(session: AsyncSession, user: User, *, now: datetime, key: ApiKey | None = None) -> str:
+    """Open a session for a user; its token is returned this once. With a key it has its scope and ends with it."""
     await session.execute(delete(BrowserSession).where(BrowserSession.expires_at < now - MEMORY))
     token = new_token(SESSION_PREFIX.removesuffix("_"))
     usual = now + SESSION_LIFE
+    until = key.expires_at if key is not None else None
     session.add(
         BrowserSession(
             id=uuid7(),
@@ -86,6 +93,8 @@ async def open_session(session: AsyncSession, user: User, *, now: datetime, unti
             created_at=now,
             last_seen=now,
             expires_at=min(usual, until or usual),
+            api_key_id=key.id if key is not None else None,
+            scope=key.scope if key is not None else None,
         )
     )
     await session.flush()
@@ -98,6 +107,8 @@ async def identify(session: AsyncSession, token: str, *, now: datetime) -> tuple
     row = (await session.execute(query.where(BrowserSession.token_hash == token_hash(token)))).one_or_none()
     if row is None or row[1].revoked_at is not None or row[1].expires_at <= now:
         raise BadToken("this browser is not signed in; open a new link from `omoi sign-in`")
+    if row[0].deactivated_at is not None:
+        raise BadToken(DEACTIVATED)
     found: BrowserSession = row[1]
     if found.last_seen <= now - SEEN_EVERY:
         await _note_seen(session, found, now=now)
@@ -113,8 +124,3 @@ async def _note_seen(session: AsyncSession, seen: BrowserSession, *, now: dateti
         .values(last_seen=now)
         .execution_options(synchronize_session=False)
     )
-
-
-async def end_session(session: AsyncSession, session_id: UUID, *, now: datetime) -> None:
-    """Sign a browser out. Its streams are closed by those who serve them."""
-    await session.execute(update(BrowserSession).where(BrowserSession.id == session_id).values(revoked_at=now))

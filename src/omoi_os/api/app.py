@@ -6,6 +6,7 @@ from fastapi import FastAPI
 from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from omoi_os.accounts import key_routes as keys
 from omoi_os.accounts import routes as users
 from omoi_os.accounts import session_routes as auth
 from omoi_os.api import description, docs, errors, health, idempotency, metrics, stream
@@ -96,6 +97,7 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
         monitoring,
         users,
         auth,
+        keys,
         audit,
     ):
         app.router.routes.extend(part.router.routes)

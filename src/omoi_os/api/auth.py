@@ -12,14 +12,15 @@ from starlette.requests import HTTPConnection
 
 from omoi_os.accounts import repository as accounts
 from omoi_os.accounts import sessions
-from omoi_os.accounts.models import User
+from omoi_os.accounts.models import ApiKey, BrowserSession, Scope, User
 from omoi_os.accounts.sessions import SESSION_PREFIX
 from omoi_os.api.origins import check_own_page
 from omoi_os.config import Settings
-from omoi_os.errors import BadToken
+from omoi_os.errors import BadToken, Forbidden
 from omoi_os.ids import token_hash
 
 SANDBOX_PREFIX = "sbx_"
+_READING = frozenset({"GET", "HEAD"})
 
 _bearer = HTTPBearer(
     auto_error=False,
@@ -36,8 +37,10 @@ class Identity:
     via: Literal["key", "session"]
     #: The key's or the session's own.
     id: UUID
-    scope: str | None
+    scope: Scope
     expires_at: datetime | None
+    #: None for a session.
+    key: ApiKey | None = None
 
 
 def session_cookie(settings: Settings) -> str:
@@ -79,7 +82,7 @@ async def identify_user(session: AsyncSession, token: str, *, now: datetime) -> 
     """The user that a key or session belongs to; `BadToken` for an unknown, expired or revoked one."""
     if token.startswith(SESSION_PREFIX):
         user, opened = await sessions.identify(session, token, now=now)
-        return Identity(user, "session", opened.id, None, opened.expires_at)
+        return _identity(user, "session", opened)
     found = await accounts.user_by_key_hash(session, token_hash(token))
     if found is None:
         raise BadToken("this token is not known")
@@ -88,4 +91,20 @@ async def identify_user(session: AsyncSession, token: str, *, now: datetime) -> 
         raise BadToken("this API key was revoked; ask an administrator for another")
     if key.expires_at is not None and key.expires_at <= now:
         raise BadToken("this API key has expired; ask an administrator for another")
-    return Identity(user, "key", key.id, key.scope, key.expires_at)
+    if user.deactivated_at is not None:
+        raise BadToken(sessions.DEACTIVATED)
+    return _identity(user, "key", key)
+
+
+def _identity(user: User, via: Literal["key", "session"], credential: ApiKey | BrowserSession) -> Identity:
+    # Older keys have no scope, or `full`.
+    scope = Scope(credential.scope) if credential.scope in set(Scope) else Scope.ADMIN
+    user.may_administer = scope != Scope.WRITE
+    key = credential if isinstance(credential, ApiKey) else None
+    return Identity(user, via, credential.id, scope, credential.expires_at, key)
+
+
+def check_scope(identity: Identity, method: str) -> None:
+    """Raise `Forbidden` when a key or session may only read, and this is more."""
+    if identity.scope == Scope.READ and method not in _READING:
+        raise Forbidden("this API key may only read")

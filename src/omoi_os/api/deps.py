@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.models import Role, User
-from omoi_os.api.auth import SANDBOX_PREFIX, BearerToken, Identity, identify_user
+from omoi_os.api.auth import SANDBOX_PREFIX, BearerToken, Identity, check_scope, identify_user
 from omoi_os.audit.trail import Trail, foreign
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
@@ -21,10 +21,6 @@ from omoi_os.errors import BadToken, Forbidden
 from omoi_os.ids import token_hash
 from omoi_os.sandboxes import repository as sandboxes
 from omoi_os.sandboxes.masking import Masker
-
-#: The scope of a key that changes nothing.
-READ_SCOPE = "read"
-_READING = frozenset({"GET", "HEAD"})
 
 
 async def _session(request: Request) -> AsyncIterator[AsyncSession]:
@@ -91,8 +87,7 @@ async def current_identity(request: Request, token: BearerToken, session: DbSess
     """The user who calls and by what; `Forbidden` for a sandbox's token and for a key that may only read."""
     await _note_foreign(request, token, session)
     identity = await known_user(session, token, now=now)
-    if identity.scope == READ_SCOPE and request.method not in _READING:
-        raise Forbidden("this API key may only read")
+    check_scope(identity, request.method)
     return identity
 
 
@@ -122,6 +117,8 @@ async def admin_user(user: CurrentUser) -> User:
     """The administrator who calls."""
     if user.role != Role.ADMIN:
         raise Forbidden("only an administrator can do this")
+    if not user.is_admin:
+        raise Forbidden("this API key may not administer; use one with the scope admin")
     return user
 
 

@@ -12,7 +12,7 @@ import uvicorn
 import uvloop
 
 from omoi_os.accounts.admin_token import ensure_admin_token
-from omoi_os.accounts.service import ensure_admin
+from omoi_os.accounts.service import SETTING, ensure_admin
 from omoi_os.api.app import make_app
 from omoi_os.api.sockets import StreamSocket
 from omoi_os.api.wire import Wire
@@ -121,7 +121,9 @@ async def _kept(clock: Clock, sessions: Sessions) -> AsyncIterator[None]:
 async def _ensure_admin(settings: Settings, sessions: Sessions) -> None:
     token = await asyncio.to_thread(ensure_admin_token, settings)
     async with sessions.begin() as session:
-        await ensure_admin(session, token, now=datetime.now(UTC))
+        folder = f"folder {settings.site}"
+        source = SETTING if settings.admin_token is not None else folder
+        await ensure_admin(session, token, now=datetime.now(UTC), source=source, replaces=(SETTING, folder))
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -17,6 +17,13 @@ class AuditKind(StrEnum):
     FOREIGN_SANDBOX = "foreign_sandbox"  #: a sandbox's token was used on another sandbox's place
     CHANGED_EVENT = "changed_event"  #: a posted number came again with other content; the first one stays
     UNSAVED_WORK_DROPPED = "unsaved_work_dropped"  #: the disk of a sandbox was removed before its work was saved
+    REFUSED_CALL = "refused_call"  #: a sandbox asked for something that it may not do
+    USER_ADDED = "user_added"
+    USER_CHANGED = "user_changed"  #: another name or role, or activated again
+    USER_DEACTIVATED = "user_deactivated"
+    KEY_CREATED = "key_created"
+    KEY_REVOKED = "key_revoked"
+    SESSION_ENDED = "session_ended"  #: a browser was signed out from elsewhere
     EVENT_GAP = "event_gap"  #: a posted number is missing for too long; nothing beyond it is stored
 
 
@@ -29,13 +36,13 @@ class ActorKind(StrEnum):
 
 
 class AuditEntry(Base):
-    """One kind of thing that one actor did within one hour, with the number of times."""
+    """One kind of thing that one sandbox did within one hour, with the number of times; or one change by a person."""
 
     __tablename__ = "audit_entries"
     __table_args__ = (UniqueConstraint("actor_kind", "actor_id", "kind", "hour"),)
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
-    #: When it was first seen, in which hour that is, and when it was last seen.
+    #: When it was first seen, in which hour that is (the moment itself for a person), and when it was last seen.
     at: Mapped[datetime] = mapped_column(index=True)
     hour: Mapped[datetime]
     last_at: Mapped[datetime]

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from omoi_os.accounts.models import User
 from omoi_os.audit import repository
 from omoi_os.audit.models import ActorKind, AuditKind
 from omoi_os.db.base import Sessions
@@ -58,6 +59,18 @@ async def write(
         "detail": one_line(masker.mask_text(entry.detail))[:MAX_DETAIL],
     }
     await repository.add(session, values, times=times, now=now, alone=alone)
+
+
+async def record_action(session: AsyncSession, user: User, kind: AuditKind, *, subject: str, detail: str) -> None:
+    """Record what a person changed about accounts, with the caller's transaction. Each change is an entry."""
+    values = {
+        "kind": kind.value,
+        "actor_kind": ActorKind.USER.value,
+        "actor_id": one_line(user.email)[:MAX_SUBJECT],
+        "subject": one_line(subject)[:MAX_SUBJECT],
+        "detail": one_line(detail)[:MAX_DETAIL],
+    }
+    await repository.add(session, values, times=1, now=datetime.now(UTC), alone=True)
 
 
 class Trail:

@@ -15,6 +15,7 @@ class Topic(StrEnum):
     TASKS = "tasks"  #: a task may be ready to be dispatched, verified or stopped; the key is its id
     SANDBOXES = "sandboxes"  #: a sandbox's row was made or changed its state; the key is its id
     MESSAGES = "messages"  #: something was said to a sandbox's agent; the key is the sandbox's id
+    ACCESS = "access"  #: a key, a session or a user's rights have changed; the key is the user's id
     STREAM = "stream"  #: events were added; there is no key. Whoever reads the outbox listens to every topic
 
 

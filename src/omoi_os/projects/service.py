@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.accounts.models import Role, User
+from omoi_os.accounts.models import User
 from omoi_os.config import Settings
 from omoi_os.errors import Conflict, Forbidden, Invalid, NotFound
 from omoi_os.ids import uuid7
@@ -75,7 +75,7 @@ async def delete_project(session: AsyncSession, project: Project, *, now: dateti
 
 def _check_settings(user: User, wanted: Mapping[str, Any], *, current: Mapping[str, Any]) -> None:
     for name, default in ADMIN_SETTINGS.items():
-        if user.role != Role.ADMIN and wanted.get(name, default) != current.get(name, default) and name in wanted:
+        if not user.is_admin and wanted.get(name, default) != current.get(name, default) and name in wanted:
             raise Forbidden(f"settings.{name}: only an administrator can change it")
 
 
@@ -108,7 +108,7 @@ def _seed(given: str, user: User, settings: Settings) -> str:
     """The repository of this machine to begin from. Reading the machine's files is an administrator's right."""
     if not given.startswith("/"):
         raise Invalid("repo_url: only an absolute path of this machine can be used; leave it out for a new repository")
-    if user.role != Role.ADMIN:
+    if not user.is_admin:
         raise Forbidden("repo_url: only an administrator can use a path of this machine")
     try:
         path = Path(given).resolve(strict=True)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.accounts.models import Role, User
+from omoi_os.accounts.models import User
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.errors import Conflict, Forbidden, TooMany
 from omoi_os.ids import uuid7
@@ -64,7 +64,7 @@ class Speaker:
 def check_sender(user: User, message_type: MessageType) -> None:
     """`Forbidden` for a type that this person may not send. An administrator may speak for the platform; whose words
     they are is recorded whatever the type."""
-    if message_type in (MessageType.USER_MESSAGE, MessageType.INTERRUPT) or user.role == Role.ADMIN:
+    if message_type in (MessageType.USER_MESSAGE, MessageType.INTERRUPT) or user.is_admin:
         return
     raise Forbidden(
         f"{message_type} messages come from the platform or an administrator; send a user_message or an interrupt"

@@ -54,6 +54,8 @@ class Hub:
         self._recent: Recent | None = None
         self._reads = asyncio.Semaphore(MAX_READS)
         self._closing = False
+        #: A key, a session or a user's rights have changed since the listeners were last checked.
+        self._access_changed = False
         #: Open transactions of other databases on the server, which no reader waits for.
         self.foreign: frozenset[int] = frozenset()
         #: Everything up to here was told.
@@ -102,9 +104,7 @@ class Hub:
         self._closing = True
         for listener in list(self._listeners):
             listener.socket.hang_up(TRY_AGAIN, "the server stops; resume elsewhere or in a moment")
-        for events in self._watchers.values():
-            for event in events:
-                event.set()
+        self._wake_watchers()
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
@@ -154,7 +154,10 @@ class Hub:
             changed = asyncio.Event()
 
             async def hear() -> None:
-                async for _ in wakeups:
+                async for wakeup in wakeups:
+                    if wakeup.topic is Topic.ACCESS or wakeup.resync:
+                        self._access_changed = True
+                        self._wake_watchers()
                     changed.set()
 
             hearing = asyncio.create_task(hear())
@@ -201,7 +204,8 @@ class Hub:
                     await changed.wait()
             if page.items:
                 await asyncio.sleep(PACE_SECONDS)
-            if asyncio.get_running_loop().time() - checked >= SAFETY_SECONDS:
+            if self._access_changed or asyncio.get_running_loop().time() - checked >= SAFETY_SECONDS:
+                self._access_changed = False
                 checked = asyncio.get_running_loop().time()
                 await recheck(connection, list(self._listeners))
 
@@ -227,6 +231,12 @@ class Hub:
         listener.say("resync", id=str(listener.resumable), reason="too slow; resume with since")
         listener.socket.hang_up(TOO_SLOW, "too slow; resume with since")
         self._leave(listener)
+
+    def _wake_watchers(self) -> None:
+        """Let those who follow one sandbox look again, at their own rights too."""
+        for events in self._watchers.values():
+            for event in events:
+                event.set()
 
     def _leave(self, listener: Listener) -> None:
         for subscription in listener.subscriptions.values():

@@ -727,6 +727,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/users/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Deactivate a user
+         * @description Deactivate a user: their keys, sessions and streams end at once. What they created stays.
+         */
+        delete: operations["delete_user"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a user
+         * @description Change a user's name or role, deactivate them or activate them again.
+         *
+         *     The last active administrator can be neither deactivated nor made a member (409).
+         */
+        patch: operations["update_user"];
+        trace?: never;
+    };
+    "/api/v1/users/{user_id}/api-keys/{key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a user's API key
+         * @description Revoke a key at once, with the sessions that it opened. Can be repeated.
+         */
+        delete: operations["delete_api_key"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/users/{user_id}/api-keys": {
         parameters: {
             query?: never;
@@ -789,9 +835,96 @@ export interface paths {
         post: operations["create_session"];
         /**
          * Sign this browser out
-         * @description End the session of the cookie that came with the request; its streams are closed within seconds.
+         * @description End the session of the cookie that came with the request and close its streams.
          */
         delete: operations["delete_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/api-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your API keys
+         * @description Your keys by name and last four characters, newest first; revoked ones too.
+         */
+        get: operations["list_own_keys"];
+        put?: never;
+        /**
+         * Create an API key
+         * @description Create a key for yourself. It is shown in this answer and never again.
+         *
+         *     A key that is created with another key has no wider scope and expires no later than that one. Only its hash is kept,
+         *     so a repeated `Idempotency-Key` creates no second key and answers 409.
+         */
+        post: operations["create_own_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/api-keys/{key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an API key
+         * @description Revoke one of your keys at once, with the sessions that it opened. Can be repeated.
+         */
+        delete: operations["delete_own_key"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your sessions
+         * @description The browsers in which you are signed in, newest first.
+         */
+        get: operations["list_own_sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a session
+         * @description Sign one of your browsers out at once.
+         */
+        delete: operations["delete_own_session"];
         options?: never;
         head?: never;
         patch?: never;
@@ -805,8 +938,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what should not have happened
-         * @description What sandboxes tried that is not theirs to do, newest first; the same within an hour is one entry.
+         * List the audit trail
+         * @description List what sandboxes tried and may not do, and what people changed about users, keys and sessions, newest first.
+         *
+         *     The same of one sandbox within an hour is one entry with a count.
          */
         get: operations["list_audit_entries"];
         put?: never;
@@ -869,18 +1004,22 @@ export interface components {
          * ApiKeyIn
          * @description A key to make.
          * @example {
-         *       "name": "laptop"
+         *       "name": "laptop",
+         *       "scope": "write"
          *     }
          */
         ApiKeyIn: {
             /** Name */
             name: string;
             /**
-             * Scope
-             * @description `read` changes nothing; `full` is the default.
+             * @description `read` may only read; `write` may do everything but what takes an administrator; `admin` may do everything that its user may.
+             * @default admin
              */
-            scope?: ("full" | "read") | null;
-            /** Expires At */
+            scope?: components["schemas"]["Scope"];
+            /**
+             * Expires At
+             * @description When it stops working; never if left out.
+             */
             expires_at?: string | null;
         };
         /**
@@ -902,11 +1041,14 @@ export interface components {
             name: string;
             /** Last Four */
             last_four: string;
-            /** Scope */
-            scope: string | null;
+            /** @description What it may do. */
+            scope: components["schemas"]["Scope"];
             /** Expires At */
             expires_at: string | null;
-            /** Revoked At */
+            /**
+             * Revoked At
+             * @description Since when it no longer works.
+             */
             revoked_at: string | null;
             /**
              * Created At
@@ -971,7 +1113,7 @@ export interface components {
          * @description What happened.
          * @enum {string}
          */
-        AuditKind: "foreign_sandbox" | "changed_event" | "unsaved_work_dropped" | "event_gap";
+        AuditKind: "foreign_sandbox" | "changed_event" | "unsaved_work_dropped" | "refused_call" | "user_added" | "user_changed" | "user_deactivated" | "key_created" | "key_revoked" | "session_ended" | "event_gap";
         /**
          * AuditPage
          * @description Entries, newest first.
@@ -1471,11 +1613,14 @@ export interface components {
             name: string;
             /** Last Four */
             last_four: string;
-            /** Scope */
-            scope: string | null;
+            /** @description What it may do. */
+            scope: components["schemas"]["Scope"];
             /** Expires At */
             expires_at: string | null;
-            /** Revoked At */
+            /**
+             * Revoked At
+             * @description Since when it no longer works.
+             */
             revoked_at: string | null;
             /**
              * Created At
@@ -2043,6 +2188,59 @@ export interface components {
             days: number;
         };
         /**
+         * Scope
+         * @description What a key or session may do of what its user may.
+         * @enum {string}
+         */
+        Scope: "read" | "write" | "admin";
+        /**
+         * SessionOut
+         * @description A browser that is signed in.
+         */
+        SessionOut: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Created At
+             * Format: date-time
+             * @description When it was signed in.
+             */
+            created_at: string;
+            /**
+             * Last Seen
+             * Format: date-time
+             * @description When it was last used, to the hour.
+             */
+            last_seen: string;
+            /**
+             * Expires At
+             * Format: date-time
+             * @description When it is signed out by itself.
+             */
+            expires_at: string;
+            /**
+             * Current
+             * @description Whether this request was made with it.
+             */
+            current: boolean;
+        };
+        /**
+         * SessionPage
+         * @description Your open sessions, newest first.
+         */
+        SessionPage: {
+            /**
+             * Next Cursor
+             * @description Asks for the next page; null on the last one.
+             */
+            next_cursor: string | null;
+            /** Items */
+            items: components["schemas"]["SessionOut"][];
+        };
+        /**
          * TaskIn
          * @description A task to add to a ticket.
          * @example {
@@ -2477,6 +2675,11 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            /**
+             * Deactivated At
+             * @description Since when the user cannot sign in; null while active.
+             */
+            deactivated_at: string | null;
         };
         /**
          * UserPage
@@ -2490,6 +2693,31 @@ export interface components {
             next_cursor: string | null;
             /** Items */
             items: components["schemas"]["UserOut"][];
+        };
+        /**
+         * UserPatch
+         * @description What to change about a user; fields left out stay as they are.
+         * @example {
+         *       "role": "admin"
+         *     }
+         */
+        UserPatch: {
+            /**
+             * Name
+             * @description The user's name.
+             */
+            name?: string;
+            /**
+             * @description `admin` or `member`.
+             * @default member
+             */
+            role?: components["schemas"]["Role"];
+            /**
+             * Active
+             * @description `false` deactivates the user, `true` activates them again.
+             * @default true
+             */
+            active?: boolean;
         };
         /**
          * Verdict
@@ -7888,6 +8116,253 @@ export interface operations {
             };
         };
     };
+    delete_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not there, or not visible to you. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The thing is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UserPatch"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserOut"];
+                };
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not there, or not visible to you. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The thing is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_api_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not there, or not visible to you. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_api_keys: {
         parameters: {
             query?: {
@@ -8245,11 +8720,344 @@ export interface operations {
             };
         };
     };
+    list_own_keys: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description `next_cursor` of the page before; left out for the first. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKeyPage"];
+                };
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_own_key: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Chosen by the caller. The same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApiKeyIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewApiKeyOut"];
+                };
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The thing is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_own_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not there, or not visible to you. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_own_sessions: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description `next_cursor` of the page before; left out for the first. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionPage"];
+                };
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_own_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No token, or one that is not known. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not yours to do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not there, or not visible to you. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad input. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something this depends on does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_audit_entries: {
         parameters: {
             query?: {
                 kind?: components["schemas"]["AuditKind"] | null;
-                /** @description A sandbox's id. */
+                /** @description A sandbox's id, or a user's e-mail address. */
                 actor_id?: string | null;
                 /** @description How many items at most. */
                 limit?: number;

@@ -1,0 +1,78 @@
+"""Your own API keys and sessions."""
+
+from uuid import UUID
+
+from omoi_os.accounts import repository, service
+from omoi_os.accounts.models import Scope
+from omoi_os.accounts.records import record_key
+from omoi_os.accounts.schemas import ApiKeyIn, ApiKeyOut, ApiKeyPage, NewApiKeyOut, SessionOut, SessionPage
+from omoi_os.api import paging
+from omoi_os.api.deps import AppBus, CurrentIdentity, CurrentUser, DbSession, Now
+from omoi_os.api.errors import problems
+from omoi_os.api.idempotency import OnlyOnce
+from omoi_os.api.routers import make_router
+from omoi_os.audit.models import AuditKind
+from omoi_os.audit.trail import record_action
+from omoi_os.errors import Forbidden
+
+router = make_router("/auth", tags=["users"], refusals=(401, 403, 422, 503))
+
+_ORDER = [Scope.READ, Scope.WRITE, Scope.ADMIN]
+
+
+@router.get("/api-keys", summary="List your API keys")
+async def list_own_keys(
+    user: CurrentUser, session: DbSession, limit: paging.Limit = 50, cursor: paging.Cursor = None
+) -> ApiKeyPage:
+    """Your keys by name and last four characters, newest first; revoked ones too."""
+    before = paging.before_id("api-keys", cursor)
+    rows = await repository.list_keys(session, user.id, limit=limit + 1, before=before)
+    keys, next_cursor = paging.cut(rows, limit, lambda key: paging.encode("api-keys", key.id))
+    return ApiKeyPage(items=[ApiKeyOut.model_validate(key) for key in keys], next_cursor=next_cursor)
+
+
+@router.post("/api-keys", status_code=201, summary="Create an API key", responses=problems(409, 413))
+async def create_own_key(
+    identity: CurrentIdentity, body: ApiKeyIn, _once: OnlyOnce, session: DbSession, now: Now
+) -> NewApiKeyOut:
+    """Create a key for yourself. It is shown in this answer and never again.
+
+    A key that is created with another key has no wider scope and expires no later than that one. Only its hash is kept,
+    so a repeated `Idempotency-Key` creates no second key and answers 409.
+    """
+    if _ORDER.index(body.scope) > _ORDER.index(identity.scope):
+        raise Forbidden(f"a key with the scope {identity.scope} cannot create one with the scope {body.scope}")
+    expires_at = body.expires_at
+    if identity.via == "key" and identity.expires_at is not None:
+        expires_at = min(expires_at or identity.expires_at, identity.expires_at)
+    key, token = await service.create_key(
+        session, identity.user, name=body.name, scope=body.scope, expires_at=expires_at, now=now
+    )
+    await record_key(session, identity.user, AuditKind.KEY_CREATED, key, of=identity.user)
+    return NewApiKeyOut(**ApiKeyOut.model_validate(key).model_dump(), key=token)
+
+
+@router.delete("/api-keys/{key_id}", status_code=204, summary="Revoke an API key", responses=problems(404))
+async def delete_own_key(user: CurrentUser, key_id: UUID, session: DbSession, bus: AppBus, now: Now) -> None:
+    """Revoke one of your keys at once, with the sessions that it opened. Can be repeated."""
+    key = await service.revoke_key(session, bus, user.id, key_id, now=now)
+    await record_key(session, user, AuditKind.KEY_REVOKED, key, of=user)
+
+
+@router.get("/sessions", summary="List your sessions")
+async def list_own_sessions(
+    identity: CurrentIdentity, session: DbSession, now: Now, limit: paging.Limit = 50, cursor: paging.Cursor = None
+) -> SessionPage:
+    """The browsers in which you are signed in, newest first."""
+    before = paging.before_id("sessions", cursor)
+    rows = await repository.list_sessions(session, identity.user.id, now=now, limit=limit + 1, before=before)
+    found, next_cursor = paging.cut(rows, limit, lambda row: paging.encode("sessions", row.id))
+    items = [SessionOut.of(row, current=row.id == identity.id) for row in found]
+    return SessionPage(items=items, next_cursor=next_cursor)
+
+
+@router.delete("/sessions/{session_id}", status_code=204, summary="End a session", responses=problems(404))
+async def delete_own_session(user: CurrentUser, session_id: UUID, session: DbSession, bus: AppBus, now: Now) -> None:
+    """Sign one of your browsers out at once."""
+    await service.end_session(session, bus, user.id, session_id, now=now)
+    await record_action(session, user, AuditKind.SESSION_ENDED, subject=str(session_id), detail=f"of {user.email}")
