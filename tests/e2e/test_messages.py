@@ -133,6 +133,57 @@ def test_a_message_that_a_killed_worker_had_read_reaches_the_next_attempt(platfo
     receipts(platform, platform.sandboxes(task["id"])[1]["id"], message_id)
 
 
+#: The first command ends soon, so that a message is seen while the second one runs.
+SEEN_THEN_BUSY = """
+match: die after the message
+steps:
+  - tool: Bash
+    input: {command: 'until test -e go; do python3 -c "import time; time.sleep(0.1)"; done', timeout: 600000}
+  - tool: Bash
+    input: {command: 'test -e again || python3 -c "import time; time.sleep(300)"', timeout: 600000}
+  - tool: Bash
+    input: {command: 'echo rest > rest'}
+  - text: 'It was said: {{message}}'
+"""
+#: Make the conversation what it is when the agent dies before it has written the message down.
+_FORGET = """
+import os, pathlib, signal
+for path in pathlib.Path('/home/agent').rglob('projects/*/*.jsonl'):
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b''.join(line for line in lines if b'%(message_id)s' not in line))
+pathlib.Path('/workspace/again').touch()
+os.kill(int(pathlib.Path('%(pid_file)s').read_text()), signal.SIGKILL)
+"""
+
+
+def test_a_seen_message_that_the_saved_conversation_lacks_reaches_the_next_attempt_once(platform: Platform) -> None:
+    platform.script("seen", SEEN_THEN_BUSY)
+    task = platform.ticket("Listen, then die after the message")
+    first = str(platform.until(task["id"], "running")["sandbox_id"])
+    platform.event(first, "agent.tool_use")
+    message_id = say(platform, first, "remember me")
+    asyncio.run(_run_inside(platform, first, ["/bin/sh", "-c", "touch /workspace/go"]))
+    receipts(platform, first, message_id)
+
+    script = _FORGET % {"message_id": message_id, "pid_file": PID_FILE}
+    asyncio.run(_run_inside(platform, first, ["/bin/sh", "-c", 'exec python3 -c "$0"', script]))
+    done = platform.finished(task["id"])
+
+    assert (done["status"], done["attempt"]) == ("completed", 2)
+    assert done["result"]["final_output"] == "It was said: remember me"
+    second = platform.sandboxes(task["id"])[1]["id"]
+    assert receipts(platform, second, message_id)["redeliveries"] == 1
+    injected = platform.get(f"/sandboxes/{second}/events", event_type="agent.message_injected")["items"]
+    assert [event["event_data"]["message_id"] for event in injected] == [message_id]
+
+
+async def _run_inside(platform: Platform, sandbox_id: str, argv: list[str]) -> None:
+    provider = LocalProvider(platform.data_dir / "sandboxes")
+    # The sandbox ends with its worker, so the command may not live to tell how it went.
+    with contextlib.suppress(ProviderError):
+        await provider.exec(SandboxRef(sandbox_id), argv, timeout=timedelta(seconds=30))
+
+
 async def _kill_worker(platform: Platform, sandbox_id: str) -> None:
     provider = LocalProvider(platform.data_dir / "sandboxes")
     script = f'kill -9 "$(cat {PID_FILE})"'
