@@ -1,7 +1,9 @@
 """The schema that migrations make is the one that the models describe."""
 
 import asyncio
+from uuid import uuid4
 
+import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, text
@@ -9,6 +11,7 @@ from sqlalchemy import Connection, text
 from omoi_os.db.base import make_engine
 from omoi_os.db.migrate import upgrade
 from omoi_os.db.models import metadata
+from omoi_os.errors import SetupError
 
 
 async def test_models_and_migrations_agree(database_url: str) -> None:
@@ -36,3 +39,31 @@ async def test_many_processes_may_migrate_at_once(database_url: str) -> None:
         versions = (await connection.execute(text("SELECT count(*) FROM alembic_version"))).scalar_one()
     await engine.dispose()
     assert versions == 1
+
+
+async def test_a_database_of_a_newer_version_is_refused_with_one_sentence(database_url: str) -> None:
+    engine = make_engine(database_url)
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    await engine.dispose()
+
+    with pytest.raises(SetupError, match=r"schema 9999 of a newer version.*start the newer version") as refused:
+        await upgrade(database_url)
+
+    assert "\n" not in str(refused.value)
+
+
+async def test_a_database_with_another_encoding_is_refused_with_one_sentence(database_url: str) -> None:
+    engine = make_engine(database_url)
+    async with engine.connect() as connection:
+        free = await connection.execution_options(isolation_level="AUTOCOMMIT")
+        name = f"latin_{uuid4().hex}"
+        how = "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER libc TEMPLATE template0"
+        await free.execute(text(f"CREATE DATABASE {name} {how}"))
+        try:
+            other = engine.url.set(database=name).render_as_string(hide_password=False)
+            with pytest.raises(SetupError, match=r"has the encoding LATIN1.*'UTF8'"):
+                await upgrade(other)
+        finally:
+            await free.execute(text(f"DROP DATABASE {name}"))
+    await engine.dispose()

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
@@ -25,8 +27,28 @@ def alembic_config(connection: Connection) -> Config:
     return config
 
 
+def _check(connection: Connection) -> None:
+    """`SetupError` for a database that this program cannot use, before anything is changed in it."""
+    encoding = connection.execute(text("SHOW server_encoding")).scalar_one()
+    name = connection.execute(text("SELECT current_database()")).scalar_one()
+    if encoding != "UTF8":
+        raise SetupError(
+            f"the database {name!r} has the encoding {encoding}, which cannot hold every text; create another one with "
+            "ENCODING 'UTF8' TEMPLATE template0 and set DATABASE_URL to it"
+        )
+    scripts = ScriptDirectory(str(Path(__file__).parent / "migrations"))
+    known = {script.revision for script in scripts.walk_revisions()}
+    unknown = set(MigrationContext.configure(connection).get_current_heads()) - known
+    if unknown:
+        raise SetupError(
+            f"the database {name!r} has the schema {', '.join(sorted(unknown))} of a newer version, and this program "
+            f"knows up to {scripts.get_current_head()}; start the newer version, or restore a backup from before it"
+        )
+
+
 def _upgrade(connection: Connection) -> None:
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+    _check(connection)
     command.upgrade(alembic_config(connection), "head")
 
 
