@@ -17,7 +17,8 @@ OmoiError
 ├── NotReady               503
 ├── DiskFull               507: a disk of the installation is full
 ├── ForgeError             the repository host failed or refused
-│   └── BranchTaken        the name of a new branch is in use
+│   ├── BranchTaken        the name of a new branch is in use
+│   └── RepositoryDamaged  its files are empty or torn; retrying does not help
 └── ProviderError          what makes sandboxes failed
     ├── ProviderUnavailable  try again later
     ├── SandboxGone          that sandbox no longer exists
@@ -152,6 +153,12 @@ class BranchTaken(ForgeError):
     def __init__(self, name: str, existing: frozenset[str]) -> None:
         super().__init__(f"branch {name!r} cannot be created: the repository already has a branch of that name")
         self.existing = existing
+
+
+class RepositoryDamaged(ForgeError):
+    """The repository's files are not as git wrote them; retrying does not help."""
+
+    code = "repository_damaged"
 
 
 class ProviderError(OmoiError):

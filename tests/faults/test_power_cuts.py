@@ -68,8 +68,7 @@ def _end(platform: Platform, disk: Disk) -> None:
     assert platform.process is not None
     platform.process.kill()
     platform.process.wait()
-    wait_for("every process to let go of the disk", lambda: not _kill_users(disk.path))
-    disk.unmount()
+    wait_for("every process on the disk to end", lambda: not _kill_users(disk.path))
 
 
 def _kill_users(path: Path) -> bool:
@@ -134,7 +133,7 @@ def test_what_a_platform_acknowledged_survives_every_power_cut(disk: Disk) -> No
         ledger.look(platform)
         disk.cut()
         _end(platform, disk)
-        disk.mount()
+        disk.restore()
         _check(platform, ledger)
         print(f"cut {number + 1}: {len(ledger.done)} tasks done, {len(ledger.open)} open")
 

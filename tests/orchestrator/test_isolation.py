@@ -16,6 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
+from omoi_os.forges.addresses import repository_of
+from omoi_os.forges.local import LocalForge
+from omoi_os.forges.registry import make_forge
 from omoi_os.monitoring import warnings
 from omoi_os.orchestrator import health, main
 from omoi_os.orchestrator.context import Context
@@ -197,3 +200,27 @@ async def test_an_orchestrator_that_hangs_is_not_healthy(context: Context, monke
     (complaint,) = health.check(context.settings.data_dir)
 
     assert "has not finished a turn" in complaint
+
+
+async def test_a_damaged_repository_fails_its_task_once_and_is_named(
+    session: AsyncSession, sessions: Sessions, context: Context
+) -> None:
+    project = await a_project(session)
+    task = await a_task(session, MemoryBus(), await a_ticket(session, project))
+    await session.commit()
+    forge = make_forge("local", context.settings)
+    await forge.ensure_repository(repository_of(project))
+    assert isinstance(forge, LocalForge)
+    (forge.path(repository_of(project)) / "refs" / "heads" / "main").write_bytes(b"")
+
+    async def is_over() -> bool:
+        return bool((await _read(sessions, Task, task.id)).status == TaskState.FAILED)
+
+    await _turns_until(context, is_over)
+
+    found = await _read(sessions, Task, task.id)
+    assert "refs/heads/main is empty or torn" in found.error
+    assert found.attempt == 1
+    async with sessions() as reading:
+        (warning,) = await warnings.current(reading, now=context.now())
+    assert (warning.key, "refs/heads/main" in warning.message) == ("repository_damaged", True)

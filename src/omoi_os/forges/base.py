@@ -46,6 +46,9 @@ class Forge(Protocol):
     def held(self, repository: Repository, name: str, commit: str) -> AbstractAsyncContextManager[bool]:
         """Keep the branch from moving while the block runs, if it is at this commit; the value is False if not."""
 
+    async def damage(self, repository: Repository) -> str | None:
+        """What of the repository's files is empty, torn or missing, as the end of a sentence; None if nothing is."""
+
     def mirror(self, repository: Repository) -> Path | None:
         """A bare repository on this machine with the same objects, from which a clone may take them; or None."""
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from omoi_os.errors import ForgeError
-from omoi_os.forges import git
+from omoi_os.forges import git, locks
 
 #: How long a push may hold the ref before waiting for it is given up: it does so only while it is moved.
 _LOCK_MILLISECONDS = 10_000
@@ -19,6 +19,7 @@ async def hold(git_dir: Path, ref: str, commit: str) -> AsyncIterator[bool]:
 
     The lock is released when this process ends, however it ends: git then finds the end of its input.
     """
+    await asyncio.to_thread(locks.clear, git_dir, [ref])
     process = await asyncio.create_subprocess_exec(
         *("git", f"--git-dir={git_dir}", "-c", f"core.filesRefLockTimeout={_LOCK_MILLISECONDS}"),
         *("update-ref", "--stdin"),

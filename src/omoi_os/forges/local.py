@@ -12,7 +12,7 @@ from uuid import UUID
 from omoi_os import durable
 from omoi_os.children import kill_marked
 from omoi_os.errors import ForgeError
-from omoi_os.forges import checkouts, claims, durability, git
+from omoi_os.forges import checkouts, claims, damage, durability, git, locks
 from omoi_os.forges.base import Repository
 from omoi_os.forges.held import hold
 
@@ -96,19 +96,23 @@ class LocalForge:
                 kill_marked(_MARK, str(left))
                 shutil.rmtree(left, ignore_errors=True)
                 os.close(lock)
+        for repository in self.root.glob("*.git"):
+            locks.clear_all(repository)
         for folder in self.root.glob(f"*{_CHECKOUTS}"):
             checkouts.remove_unfinished(folder)
 
     async def create_branch(self, repository: Repository, name: str, *, task_id: UUID | None = None) -> str:
         """At the head of the default branch. A ref outside of `refs/heads` records which task it was created for."""
         if task_id is not None:
-            start = await claims.create_branch(self.path(repository), repository, name, task_id=task_id)
             refs = [_ref(name), f"{claims.CLAIMS}/{task_id}/{name}"]
+            await asyncio.to_thread(locks.clear, self.path(repository), refs)
+            start = await claims.create_branch(self.path(repository), repository, name, task_id=task_id)
             await asyncio.to_thread(durability.sync_refs, self.path(repository), refs)
             return start
         heads = await _heads(self.path(repository), name, repository.default_branch)
         if name in heads:
             return heads[name]
+        await asyncio.to_thread(locks.clear, self.path(repository), [_ref(name)])
         start = claims.required(heads.get(repository.default_branch), repository)
         try:
             await git.run("update-ref", _ref(name), start, "0" * len(start), git_dir=self.path(repository))
@@ -126,6 +130,13 @@ class LocalForge:
     def held(self, repository: Repository, name: str, commit: str) -> AbstractAsyncContextManager[bool]:
         """Keep the branch from moving while the block runs, if it is at this commit."""
         return hold(self.path(repository), _ref(name), commit)
+
+    async def damage(self, repository: Repository) -> str | None:
+        """Looks at refs, packs and loose objects; None also for a repository that was not made yet."""
+        path = self.path(repository)
+        if not await asyncio.to_thread(path.is_dir):
+            return None
+        return await damage.find(path)
 
     async def settle(self, repository: Repository, name: str) -> None:
         """Have the branch, as it is now, on disk."""

@@ -11,6 +11,7 @@ from aiohttp import StreamReader, web
 
 from omoi_os import disk
 from omoi_os.errors import DiskFull, Forbidden, ForgeError, NotFound, RequestError
+from omoi_os.forges import locks
 from omoi_os.forges.claims import PLATFORM_REFS
 from omoi_os.forges.durability import sync_refs
 from omoi_os.forges.gc import KEEP_REPLACED
@@ -97,6 +98,8 @@ async def _receive(request: web.Request, caller: Caller, repository: Path, parts
             pass
         told = pushes.report(push, reason)
         return web.Response(body=told, content_type=f"application/x-{_PUSH}-result") if told else _say_no(reason)
+    # A process that was killed during a push may have left its lock on the branch.
+    await asyncio.to_thread(locks.clear, repository, [command.ref for command in push.commands])
     rewrite = "false" if pushes.may_rewrite(push, caller) else "true"
     async with _guarding(parts, caller, commit) as guard:
         return await backend.serve(

@@ -57,6 +57,12 @@ async def clear(session: AsyncSession, *, key: str, source: str) -> None:
     await session.execute(delete(PlatformWarning).where(PlatformWarning.key == key, PlatformWarning.source == source))
 
 
+async def sources(session: AsyncSession, *, key: str) -> list[str]:
+    """Who has reported this condition and not cleared it."""
+    query = select(PlatformWarning.source).where(PlatformWarning.key == key)
+    return list((await session.execute(query)).scalars())
+
+
 async def current(session: AsyncSession, *, now: datetime) -> list[WarningOut]:
     """Every warning that is not stale, oldest first; the same sentence from several reporters is listed once."""
     query = select(PlatformWarning).where(PlatformWarning.updated_at > now - STALE)

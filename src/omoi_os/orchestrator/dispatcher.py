@@ -13,10 +13,10 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.errors import ForgeError, ProviderError, ProviderUnavailable
+from omoi_os.errors import ForgeError, ProviderError, ProviderUnavailable, RepositoryDamaged
 from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.registry import make_forge
-from omoi_os.orchestrator import branches, checkouts, pool
+from omoi_os.orchestrator import branches, checkouts, pool, repositories
 from omoi_os.orchestrator.assignments import Work, budget_of, shown_environment, work_environment, work_spec
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.providers import RETRY_SECONDS
@@ -180,9 +180,14 @@ async def spawn(context: Context, work: Work) -> None:
         repository = repository_of(project)
         async with _kept_lease(context, work):
             await forge.ensure_repository(repository)
+            await repositories.require_whole(context, project)
             if not await branches.ensure_branch(context, work, forge) or not await _still_wanted(context, work):
                 return
             ref = await _make(context, work)
+    except RepositoryDamaged as error:
+        log.warning("task %s cannot go on: %s", work.task.id, error)
+        await _not_made(context, work, reason=str(error), final=True)
+        return
     except (ForgeError, ProviderError) as error:
         log.warning("sandbox %s could not be made: %s", work.sandbox.id, error)
         await _not_made(context, work, reason=str(error))
@@ -248,7 +253,8 @@ async def _still_wanted(context: Context, work: Work) -> bool:
         return bool(fence == work.sandbox.fence and status == SandboxState.CREATING)
 
 
-async def _not_made(context: Context, work: Work, *, reason: str) -> None:
+async def _not_made(context: Context, work: Work, *, reason: str, final: bool = False) -> None:
+    """End the sandbox's row and give the task back, or fail it if another attempt would change nothing."""
     async with context.sessions() as session, session.begin():
         now = context.now()
         sandbox = await sandboxes_repository.lock(session, work.sandbox.id)
@@ -256,7 +262,11 @@ async def _not_made(context: Context, work: Work, *, reason: str) -> None:
         if sandbox.status in ENDED:
             return
         await sandboxes.end(session, context.bus, sandbox, state=SandboxState.FAILED, reason=reason, now=now)
-        if task.fence == sandbox.fence and task.status == TaskState.ASSIGNED:
+        if task.fence != sandbox.fence or task.status != TaskState.ASSIGNED:
+            return
+        if final:
+            await tasks.fail(session, context.bus, task, reason=reason, now=now, error_type="environment")
+        else:
             # The agent has not started: whatever is wrong is not its work.
             await tasks.give_back(
                 session,

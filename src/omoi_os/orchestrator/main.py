@@ -26,6 +26,7 @@ from omoi_os.orchestrator.presence import presence
 from omoi_os.orchestrator.providers import Providers
 from omoi_os.orchestrator.reaper import reap
 from omoi_os.orchestrator.reconciler import reconcile
+from omoi_os.orchestrator.repositories import examine_repositories
 from omoi_os.orchestrator.retention import prune
 from omoi_os.orchestrator.salvage import look_after
 from omoi_os.orchestrator.sites import attend_sites, check_site, serve_sites
@@ -136,8 +137,9 @@ async def turn(context: Context, *, compares: bool) -> float | None:
     started = time.monotonic()
     rest = context.settings.reconcile_seconds
     steps = (_read_clock, dispatch, verify)
-    comparisons = (reconcile, look_after, reap, attend_sites, refill, prune, maintain, report_long_transactions)
-    for step in (*steps, *comparisons) if compares else steps:
+    comparisons = (reconcile, look_after, reap, attend_sites, refill)
+    upkeep = (prune, maintain, examine_repositories, report_long_transactions)
+    for step in (*steps, *comparisons, *upkeep) if compares else steps:
         with context.health.step(step.__name__.strip("_")):
             await step(context)
     pause: float | None = None

@@ -12,8 +12,10 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.base import Bus
+from omoi_os.errors import RepositoryDamaged
 from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.registry import make_forge
+from omoi_os.orchestrator import repositories
 from omoi_os.orchestrator.changed_checks import changed_checks
 from omoi_os.orchestrator.check_runs import Subject, patience, run_checks
 from omoi_os.orchestrator.context import Context
@@ -92,10 +94,24 @@ async def _verify(context: Context, task_id: UUID) -> None:
         task = await session.get_one(Task, task_id)
         ticket = await session.get_one(Ticket, task.ticket_id)
         project = await session.get_one(Project, task.project_id)
+    try:
+        await repositories.require_whole(context, project)
+    except RepositoryDamaged as error:
+        await _give_up(context, task, reason=str(error))
+        return
     if task.status == TaskState.VERIFYING:
         await _verify_attempt(context, task, ticket, project)
     elif _is_due(task):
         await _verify_again(context, task, ticket, project)
+
+
+async def _give_up(context: Context, task: Task, *, reason: str) -> None:
+    """Fail a task that cannot be verified, whatever is tried; a stored verdict stays as it is."""
+    async with context.sessions() as session, session.begin():
+        task = await tasks_repository.lock(session, task.id)
+        if task.status == TaskState.VERIFYING:
+            await tasks.fail(session, context.bus, task, reason=reason, now=context.now(), error_type=ERROR_TYPE)
+        task.verification_requested_at = None
 
 
 async def _verify_attempt(context: Context, task: Task, ticket: Ticket, project: Project) -> None:
