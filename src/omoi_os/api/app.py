@@ -10,8 +10,10 @@ from omoi_os.accounts import key_routes as keys
 from omoi_os.accounts import routes as users
 from omoi_os.accounts import session_routes as auth
 from omoi_os.api import description, docs, errors, health, idempotency, metrics, stream
+from omoi_os.api.downloads import Downloads
 from omoi_os.api.guard import Guard
 from omoi_os.api.limits import BodyLimits
+from omoi_os.api.uploads import Uploads
 from omoi_os.audit import routes as audit
 from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
@@ -72,6 +74,8 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     app.state.hub = Hub(sessions, bus, each=settings.stream_connections)
     app.state.masker = Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token])
     app.state.waiters = Waiters(bus)
+    app.state.downloads = Downloads()
+    app.state.uploads = Uploads(settings.data_dir / "uploads")
     app.state.trail = Trail(sessions, app.state.masker)
     app.state.availability = Availability(settings)
     app.state.attendance = Attendance(settings)

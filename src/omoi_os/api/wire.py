@@ -23,6 +23,15 @@ _TIMED_OUT = (
 
 #: The extension of a request's scope that tells whether whoever sent it has hung up.
 GONE = "omoi.gone"
+#: The extension that ends its connection at once, with whatever was not sent yet.
+CUT = "omoi.cut"
+
+
+def cut(scope: Scope) -> None:
+    """End the connection of a request without waiting until the client has read what was sent."""
+    end: Callable[[], None] | None = (scope.get("extensions") or {}).get(CUT)
+    if end is not None:
+        end()
 
 
 def gone(scope: Scope) -> Callable[[], bool]:
@@ -72,7 +81,7 @@ class Wire(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
-        extensions: dict[str, Any] = {GONE: self._is_gone}
+        extensions: dict[str, Any] = {GONE: self._is_gone, CUT: self.transport.abort}
         self.scope["extensions"] = extensions
         self._open = self._in_head = True
 

@@ -2,17 +2,22 @@
 
 import hashlib
 import re
+from collections.abc import AsyncIterator
 
 from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.errors import Invalid, NotFound, TooLarge
+from omoi_os.db.base import Sessions
+from omoi_os.errors import Invalid, TooLarge
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Sandbox, SandboxBlob
 
 #: What all blobs of one sandbox may add up to.
 MAX_TOTAL_BYTES = 512 * 1024 * 1024
+
+#: What is read from the database at a time.
+PIECE_BYTES = 1024 * 1024
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -40,17 +45,20 @@ async def store(session: AsyncSession, sandbox: Sandbox, digest: str, content: b
     await session.execute(insert(SandboxBlob).values(values).on_conflict_do_nothing())
 
 
-async def find(session: AsyncSession, sandbox: Sandbox, digest: object) -> bytes | None:
-    """The content kept under this hash; None when there is none, or when it is no hash at all."""
+async def size_of(session: AsyncSession, sandbox_id: str, digest: object) -> int | None:
+    """How many bytes are kept under this hash; None when there are none, or when it is no hash at all."""
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
         return None
-    blob = await session.get(SandboxBlob, (sandbox.id, digest))
-    return blob.content if blob else None
+    query = select(func.octet_length(SandboxBlob.content))
+    query = query.where(SandboxBlob.sandbox_id == sandbox_id, SandboxBlob.sha256 == digest)
+    return (await session.execute(query)).scalar_one_or_none()
 
 
-async def get(session: AsyncSession, sandbox: Sandbox, digest: str) -> bytes:
-    """The content kept under this hash; `NotFound` when there is none."""
-    content = await find(session, sandbox, digest)
-    if content is None:
-        raise NotFound(f"sandbox {sandbox.id} has no blob {digest[:64]!r}")
-    return content
+async def pieces(sessions: Sessions, sandbox_id: str, digest: str, size: int) -> AsyncIterator[bytes]:
+    """Yield the content piece by piece; no session is open between two of them."""
+    for start in range(0, size, PIECE_BYTES):
+        query = select(func.substr(SandboxBlob.content, start + 1, PIECE_BYTES))
+        query = query.where(SandboxBlob.sandbox_id == sandbox_id, SandboxBlob.sha256 == digest)
+        async with sessions() as session:
+            piece = (await session.execute(query)).scalar_one()
+        yield piece

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -24,7 +25,24 @@ _SUMMARIES = (
 _EVENT_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 
 
-async def of_edit(session: AsyncSession, sandbox: Sandbox, event_id: str) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A text of an event: as it stands there, or the hash and size of the blob that holds it."""
+
+    text: bytes = b""
+    digest: str | None = None
+    size: int = 0
+
+    async def pieces(self, sessions: Sessions, sandbox_id: str) -> AsyncIterator[bytes]:
+        """Yield it piece by piece."""
+        if self.digest is None:
+            yield self.text
+            return
+        async for piece in blobs.pieces(sessions, sandbox_id, self.digest, self.size):
+            yield piece
+
+
+async def of_edit(session: AsyncSession, sandbox: Sandbox, event_id: str) -> Value:
     """The whole unified diff of one file edit, from the event or from its blob."""
     event = await repository.get_event(session, sandbox.id, event_id) if _EVENT_ID.fullmatch(event_id) else None
     if event is None or event.event_type != EventType.AGENT_FILE_EDITED:
@@ -35,7 +53,7 @@ async def of_edit(session: AsyncSession, sandbox: Sandbox, event_id: str) -> byt
     return found
 
 
-async def whole_session(session: AsyncSession, sandbox: Sandbox) -> bytes | None:
+async def whole_session(session: AsyncSession, sandbox: Sandbox) -> Value | None:
     """What the session changed in all, as its worker handed it in; None while it has not."""
     event = await repository.newest_event(session, sandbox.id, event_types=_SUMMARIES)
     return await _value(session, sandbox, event, "session_diff", "session_diff_blob") if event else None
@@ -54,16 +72,20 @@ async def edits(sessions: Sessions, sandbox: Sandbox) -> AsyncIterator[bytes]:
                 limit=PAGE,
                 cursor_seq=after,
             )
-            found = [await _value(session, sandbox, row, "full_diff", "diff_blob") or b"" for row in rows]
+            found = [await _value(session, sandbox, row, "full_diff", "diff_blob") for row in rows]
         if not rows:
             return
         after = rows[-1].seq
-        yield b"".join(found)
+        for value in found:
+            if value is not None:
+                async for piece in value.pieces(sessions, sandbox.id):
+                    yield piece
 
 
-async def _value(session: AsyncSession, sandbox: Sandbox, event: SandboxEvent, inline: str, blob: str) -> bytes | None:
+async def _value(session: AsyncSession, sandbox: Sandbox, event: SandboxEvent, inline: str, blob: str) -> Value | None:
     """A text of an event: from its blob if it was too large for the row, else as it stands there."""
     digest, text = event.event_data.get(blob), event.event_data.get(inline)
     if digest is not None or event.event_data.get(f"{inline}_truncated"):
-        return await blobs.find(session, sandbox, digest)
-    return text.encode(errors="replace") if isinstance(text, str) else None
+        size = await blobs.size_of(session, sandbox.id, digest)
+        return None if size is None else Value(digest=str(digest), size=size)
+    return Value(text.encode(errors="replace")) if isinstance(text, str) else None

@@ -1,9 +1,11 @@
 """A sandbox's log: its events as plain lines of text, page by page."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from omoi_os.db.base import Sessions
+from omoi_os.off_loop import off_loop
 from omoi_os.sandboxes import repository
+from omoi_os.sandboxes.models import SandboxEvent
 from omoi_os.sandboxes.wording import render
 
 #: Events read at a time: a log of any length needs the memory of one page.
@@ -19,4 +21,8 @@ async def lines(sessions: Sessions, sandbox_id: str, *, after: int, until: int) 
         if not rows:
             return
         after = rows[-1].seq
-        yield "".join(render(row.event_type, row.event_data, at=row.occurred_at) for row in rows)
+        yield await off_loop(_render, rows)
+
+
+def _render(rows: Sequence[SandboxEvent]) -> str:
+    return "".join(render(row.event_type, row.event_data, at=row.occurred_at) for row in rows)

@@ -1,15 +1,17 @@
 """What came out of a sandbox, for people: its events, trajectory, log, diffs and transcript."""
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from fastapi import Query, Request, Response
-from fastapi.responses import StreamingResponse
 
+from omoi_os.accounts.models import User
 from omoi_os.api import paging
-from omoi_os.api.deps import DbSession
+from omoi_os.api.deps import CurrentUser, DbSession
+from omoi_os.api.downloads import Download, Downloads
 from omoi_os.api.routers import make_router
+from omoi_os.errors import NotFound
 from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes import blobs, diffs, logs, repository, transcripts
 from omoi_os.sandboxes.deps import VisibleSandbox
@@ -21,11 +23,13 @@ MAX_LOG_EVENTS = 100_000
 #: What agents wrote is shown as what it says it is, never guessed to be a page.
 _RAW = {"X-Content-Type-Options": "nosniff"}
 
-router = make_router("/sandboxes/{sandbox_id}", tags=["sandboxes"], refusals=(401, 403, 404, 422, 503))
+router = make_router("/sandboxes/{sandbox_id}", tags=["sandboxes"], refusals=(401, 403, 404, 422, 429, 503))
 
 OfType = Annotated[EventTypeName | None, Query(description="Those of one type only.")]
 Order = Annotated[Literal["asc", "desc"], Query(description="By number; newest first by default.")]
-Limit = Annotated[int, Query(ge=1, le=MAX_EVENTS, description="How many items at most.")]
+Limit = Annotated[
+    int, Query(ge=1, le=MAX_EVENTS, description="How many items at most; fewer where they exceed 4 MiB together.")
+]
 Beyond = Annotated[
     int | None,
     Query(ge=0, lt=2**63, description="Begin beyond the event with this number: newer with `asc`, older with `desc`."),
@@ -36,9 +40,9 @@ def _text(media_type: str, description: str) -> dict[int | str, dict[str, object
     return {200: {"description": description, "content": {media_type: {"schema": {"type": "string"}}}}}
 
 
-def _page(rows: Sequence[SandboxEvent], limit: int, kind: str) -> tuple[list[EventOut], str | None]:
-    found, next_cursor = paging.cut(rows, limit, lambda row: paging.encode(kind, row.seq))
-    return [EventOut.model_validate(row) for row in found], next_cursor
+def _page(rows: Sequence[SandboxEvent], kind: str, *, more: bool) -> tuple[list[EventOut], str | None]:
+    """The items of a page, and the cursor of the next one. Large events make a page shorter than its limit."""
+    return [EventOut.model_validate(row) for row in rows], paging.encode(kind, rows[-1].seq) if more else None
 
 
 def _count(counts: Mapping[str, int], event_type: str | None) -> int:
@@ -57,15 +61,15 @@ async def list_events(
 ) -> EventPage:
     """Everything that was reported, in order, numbered without gaps from 1."""
     kind = f"events-{order}"
-    rows = await repository.list_events(
+    rows, more = await repository.page_of_events(
         session,
         sandbox.id,
         event_type=event_type,
         order=order,
-        limit=limit + 1,
+        limit=limit,
         cursor_seq=paging.decode(kind, cursor, paging.number)[0] if cursor else beyond,
     )
-    items, next_cursor = _page(rows, limit, kind)
+    items, next_cursor = _page(rows, kind, more=more)
     total = _count(sandbox.event_counts, event_type)
     return EventPage(items=items, next_cursor=next_cursor, total_count=total, sandbox_id=sandbox.id)
 
@@ -81,16 +85,16 @@ async def get_trajectory(
 ) -> Trajectory:
     """The events without the heartbeats, which are counted instead."""
     kind = f"trajectory-{order}"
-    rows = await repository.list_events(
+    rows, more = await repository.page_of_events(
         session,
         sandbox.id,
         event_type=event_type,
         without=EventType.AGENT_HEARTBEAT,
         order=order,
-        limit=limit + 1,
+        limit=limit,
         cursor_seq=paging.decode(kind, cursor, paging.number)[0] if cursor else None,
     )
-    items, next_cursor = _page(rows, limit, kind)
+    items, next_cursor = _page(rows, kind, more=more)
     counts = dict(sandbox.event_counts)
     beats = counts.pop(EventType.AGENT_HEARTBEAT, 0)
     return Trajectory(
@@ -112,6 +116,7 @@ async def get_trajectory(
 )
 async def get_logs(
     sandbox: VisibleSandbox,
+    user: CurrentUser,
     request: Request,
     tail: Annotated[int, Query(ge=1, le=MAX_LOG_EVENTS, description="How many of the newest events.")] = 1000,
 ) -> Response:
@@ -119,7 +124,7 @@ async def get_logs(
     lines = logs.lines(
         request.app.state.sessions, sandbox.id, after=max(0, sandbox.last_seq - tail), until=sandbox.last_seq
     )
-    return StreamingResponse(lines, media_type="text/plain", headers=_RAW)
+    return _download(request, user, lines, media_type="text/plain")
 
 
 @router.get(
@@ -128,13 +133,14 @@ async def get_logs(
     response_class=Response,
     responses=_text("text/x-diff", "A unified diff."),
 )
-async def get_session_diff(sandbox: VisibleSandbox, session: DbSession, request: Request) -> Response:
+async def get_session_diff(
+    sandbox: VisibleSandbox, user: CurrentUser, session: DbSession, request: Request
+) -> Response:
     """What the session changed in all. While it goes on: its edits so far, one after the other."""
     whole = await diffs.whole_session(session, sandbox)
-    if whole is not None:
-        return Response(whole, media_type="text/x-diff", headers=_RAW)
-    edits = diffs.edits(request.app.state.sessions, sandbox)
-    return StreamingResponse(edits, media_type="text/x-diff", headers=_RAW)
+    sessions = request.app.state.sessions
+    pieces = diffs.edits(sessions, sandbox) if whole is None else whole.pieces(sessions, sandbox.id)
+    return _download(request, user, pieces, media_type="text/x-diff")
 
 
 @router.get(
@@ -143,9 +149,12 @@ async def get_session_diff(sandbox: VisibleSandbox, session: DbSession, request:
     response_class=Response,
     responses=_text("text/x-diff", "A unified diff."),
 )
-async def get_diff(sandbox: VisibleSandbox, event_id: str, session: DbSession) -> Response:
+async def get_diff(
+    sandbox: VisibleSandbox, user: CurrentUser, event_id: str, session: DbSession, request: Request
+) -> Response:
     """The whole unified diff of an `agent.file_edited` event, whatever its size."""
-    return Response(await diffs.of_edit(session, sandbox, event_id), media_type="text/x-diff", headers=_RAW)
+    found = await diffs.of_edit(session, sandbox, event_id)
+    return _download(request, user, found.pieces(request.app.state.sessions, sandbox.id), media_type="text/x-diff")
 
 
 @router.get(
@@ -154,10 +163,16 @@ async def get_diff(sandbox: VisibleSandbox, event_id: str, session: DbSession) -
     response_class=Response,
     responses=_text("application/octet-stream", "The value that an event's `…_blob` field names."),
 )
-async def get_blob(sandbox: VisibleSandbox, sha256: str, session: DbSession) -> Response:
+async def get_blob(
+    sandbox: VisibleSandbox, user: CurrentUser, sha256: str, session: DbSession, request: Request
+) -> Response:
     """A value that was too large for its event."""
-    content = await blobs.get(session, sandbox, sha256)
-    return Response(content, media_type="application/octet-stream", headers=_RAW)
+    size = await blobs.size_of(session, sandbox.id, sha256)
+    if size is None:
+        raise NotFound(f"sandbox {sandbox.id} has no blob {sha256[:64]!r}")
+    pieces = blobs.pieces(request.app.state.sessions, sandbox.id, sha256, size)
+    length = {"Content-Length": str(size)}
+    return _download(request, user, pieces, media_type="application/octet-stream", headers=length)
 
 
 @router.get(
@@ -166,8 +181,20 @@ async def get_blob(sandbox: VisibleSandbox, sha256: str, session: DbSession) -> 
     response_class=Response,
     responses=_text("application/x-ndjson", "One JSON value a line."),
 )
-async def get_transcript(sandbox: VisibleSandbox, session: DbSession) -> Response:
+async def get_transcript(sandbox: VisibleSandbox, user: CurrentUser, session: DbSession, request: Request) -> Response:
     """The conversation as the agent's SDK writes it, saved on every turn."""
-    content = await asyncio.to_thread(transcripts.unpack, await transcripts.get(session, sandbox))
-    headers = _RAW | {"Content-Disposition": f'attachment; filename="{sandbox.id}.jsonl"'}
-    return Response(content, media_type="application/x-ndjson", headers=headers)
+    pieces = transcripts.pieces(request.app.state.sessions, await transcripts.get(session, sandbox))
+    named = {"Content-Disposition": f'attachment; filename="{sandbox.id}.jsonl"'}
+    return _download(request, user, pieces, media_type="application/x-ndjson", headers=named)
+
+
+def _download(
+    request: Request,
+    user: User,
+    pieces: AsyncIterator[bytes | str],
+    *,
+    media_type: str,
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> Download:
+    downloads: Downloads = request.app.state.downloads
+    return Download(pieces, downloads.slot(str(user.id)), media_type=media_type, headers={**_RAW, **headers})

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, select, tuple_
+from sqlalchemy import ColumnElement, SQLColumnExpression, Text, UnaryExpression, cast, func, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.models import Role, User
@@ -158,6 +158,10 @@ async def of_task(session: AsyncSession, task_id: UUID, *, purpose: Purpose) -> 
     return (await session.execute(query)).scalars().all()
 
 
+#: So many bytes of events are read at once; a single event may be larger.
+PAGE_BYTES = 4 * 1024 * 1024
+
+
 async def list_events(
     session: AsyncSession,
     sandbox_id: str,
@@ -168,16 +172,53 @@ async def list_events(
     limit: int,
     cursor_seq: int | None = None,
 ) -> Sequence[SandboxEvent]:
-    """A sandbox's events by their number: all, those of one type, or those of every other type."""
-    query = select(SandboxEvent).where(SandboxEvent.sandbox_id == sandbox_id).limit(limit)
-    query = query.order_by(SandboxEvent.seq.asc() if order == "asc" else SandboxEvent.seq.desc())
+    """A sandbox's events by their number: all, those of one type, or those of every other type.
+
+    At least one is returned if there is one, and fewer than `limit` where they would exceed `PAGE_BYTES` together.
+    """
+    page = await page_of_events(
+        session,
+        sandbox_id,
+        event_type=event_type,
+        without=without,
+        order=order,
+        limit=limit,
+        cursor_seq=cursor_seq,
+    )
+    return page[0]
+
+
+async def page_of_events(
+    session: AsyncSession,
+    sandbox_id: str,
+    *,
+    event_type: str | None = None,
+    without: str | None = None,
+    order: Literal["asc", "desc"] = "desc",
+    limit: int,
+    cursor_seq: int | None = None,
+) -> tuple[Sequence[SandboxEvent], bool]:
+    """The events that `list_events` returns, and whether more follow."""
+    own = SandboxEvent.sandbox_id == sandbox_id
+    size = func.octet_length(cast(SandboxEvent.event_data, Text)).label("size")
+    found = select(SandboxEvent.seq, size).where(own).limit(limit + 1)
     if event_type is not None:
-        query = query.where(SandboxEvent.event_type == event_type)
+        found = found.where(SandboxEvent.event_type == event_type)
     if without is not None:
-        query = query.where(SandboxEvent.event_type != without)
+        found = found.where(SandboxEvent.event_type != without)
     if cursor_seq is not None:
-        query = query.where(SandboxEvent.seq > cursor_seq if order == "asc" else SandboxEvent.seq < cursor_seq)
-    return (await session.execute(query)).scalars().all()
+        found = found.where(SandboxEvent.seq > cursor_seq if order == "asc" else SandboxEvent.seq < cursor_seq)
+    sized = found.order_by(_by_number(SandboxEvent.seq, order)).subquery()
+    upto = func.sum(sized.c.size).over(order_by=_by_number(sized.c.seq, order), rows=(None, 0))
+    fits = select(sized.c.seq, (upto - sized.c.size).label("before"), func.count().over().label("found")).subquery()
+    query = select(SandboxEvent, fits.c.found).join(fits, SandboxEvent.seq == fits.c.seq)
+    query = query.where(own, fits.c.before < PAGE_BYTES).order_by(_by_number(SandboxEvent.seq, order)).limit(limit)
+    rows = (await session.execute(query)).all()
+    return [row[0] for row in rows], bool(rows) and rows[0][1] > len(rows)
+
+
+def _by_number(seq: SQLColumnExpression[int], order: Literal["asc", "desc"]) -> UnaryExpression[int]:
+    return seq.asc() if order == "asc" else seq.desc()
 
 
 async def newest_event(session: AsyncSession, sandbox_id: str, *, event_types: Sequence[str]) -> SandboxEvent | None:

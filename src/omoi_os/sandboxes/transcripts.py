@@ -1,24 +1,32 @@
 """The agent's conversation, part by part and compressed in the database, so that another sandbox can resume it."""
 
+import asyncio
 import json
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from io import BytesIO
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from omoi_os.db.base import Sessions
 from omoi_os.errors import Conflict, NotFound, TooLarge
 from omoi_os.protocol.messages import ids_in_conversation
 from omoi_os.sandboxes import message_repository, repository
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Sandbox, Transcript, TranscriptPart
+from omoi_os.strict_json import has_too_many_parts
 
 SESSION_ID = r"^[A-Za-z0-9_-]{1,100}$"
 #: What one conversation may add up to.
 MAX_TOTAL_BYTES = 256 * 1024 * 1024
+#: No line that is shorter holds a secret.
+_SHORTEST_SECRET = 8
+#: What is read from the database, and what is unpacked, at a time.
+PIECE_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +41,46 @@ class Part:
     message_ids: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A stored part, by its place: it is read when it is needed."""
+
+    sandbox_id: str
+    start: int
+    size: int
+
+
 def pack(raw: bytes, masker: Masker, *, start: int) -> Part:
     """A part without secrets, compressed. Each line is masked by itself, so that every line stays one JSON value."""
-    lines = raw.decode(errors="surrogateescape").split("\n")
-    text = "\n".join(masker.mask_text(line) for line in lines).encode(errors="surrogateescape")
-    return Part(start, len(raw), len(text), zlib.compress(text), frozenset(ids_in_conversation(raw)))
+    packing, packed, waiting, size = zlib.compressobj(), bytearray(), bytearray(), 0
+    message_ids: set[str] = set()
+    for line in BytesIO(raw):
+        if b"[message " in line and not has_too_many_parts(line):
+            message_ids |= ids_in_conversation(line)
+        if len(line) < _SHORTEST_SECRET:
+            waiting += line
+        else:
+            waiting += masker.mask_text(line.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+        if len(waiting) >= PIECE_BYTES:
+            size += len(waiting)
+            packed += packing.compress(waiting)
+            waiting.clear()
+    size += len(waiting)
+    packed += packing.compress(waiting) + packing.flush()
+    return Part(start, len(raw), size, bytes(packed), frozenset(message_ids))
 
 
 def session_of(raw: bytes) -> str | None:
     """The session that the first line of a conversation names."""
+    first = raw.partition(b"\n")[0]
+    if has_too_many_parts(first):
+        return None
     try:
-        line = json.loads(raw.partition(b"\n")[0])
+        line = json.loads(first)
     except (ValueError, RecursionError):
         return None
     named = line.get("sessionId") if isinstance(line, dict) else None
     return named if isinstance(named, str) and re.fullmatch(SESSION_ID, named) else None
-
-
-def unpack(parts: Sequence[bytes]) -> bytes:
-    """The conversation, whole again."""
-    return b"".join(zlib.decompress(part) for part in parts)
 
 
 async def store(session: AsyncSession, sandbox: Sandbox, part: Part, *, session_id: str, now: datetime) -> int:
@@ -84,7 +112,7 @@ async def store(session: AsyncSession, sandbox: Sandbox, part: Part, *, session_
     return transcript.received_bytes
 
 
-async def get(session: AsyncSession, sandbox: Sandbox) -> Sequence[bytes]:
+async def get(session: AsyncSession, sandbox: Sandbox) -> Sequence[Packed]:
     """The parts of a sandbox's conversation; `NotFound` when none was saved."""
     parts = await _parts(session, sandbox.id)
     if not parts:
@@ -92,7 +120,7 @@ async def get(session: AsyncSession, sandbox: Sandbox) -> Sequence[bytes]:
     return parts
 
 
-async def to_resume(session: AsyncSession, sandbox: Sandbox) -> tuple[str, Sequence[bytes]]:
+async def to_resume(session: AsyncSession, sandbox: Sandbox) -> tuple[str, Sequence[Packed]]:
     """The session that a sandbox goes on with, and its parts: its own, else that of the attempt before it.
 
     `NotFound` when its task has none.
@@ -101,6 +129,33 @@ async def to_resume(session: AsyncSession, sandbox: Sandbox) -> tuple[str, Seque
     if transcript is None:
         raise NotFound(f"the task of sandbox {sandbox.id} has no session to resume")
     return transcript.session_id, await _parts(session, transcript.sandbox_id)
+
+
+async def pieces(sessions: Sessions, parts: Sequence[Packed]) -> AsyncIterator[bytes]:
+    """Yield a conversation piece by piece; no session is open between two of them.
+
+    Raises `Conflict` when it was replaced meanwhile.
+    """
+    for part in parts:
+        unpacking = zlib.decompressobj()
+        for start in range(0, part.size, PIECE_BYTES):
+            packed = await _read(sessions, part, start)
+            while packed:
+                # Text that repeats itself is packed a thousand times smaller.
+                yield await asyncio.to_thread(unpacking.decompress, packed, PIECE_BYTES)
+                packed = unpacking.unconsumed_tail
+        yield unpacking.flush()
+
+
+async def _read(sessions: Sessions, part: Packed, start: int) -> bytes:
+    size, piece = func.octet_length(TranscriptPart.content), func.substr(TranscriptPart.content, start + 1, PIECE_BYTES)
+    query = select(size, piece).where(TranscriptPart.sandbox_id == part.sandbox_id, TranscriptPart.start == part.start)
+    async with sessions() as session:
+        row = (await session.execute(query)).one_or_none()
+    if row is None or row[0] != part.size:
+        raise Conflict(f"the transcript of sandbox {part.sandbox_id} was replaced while it was read; read it again")
+    content: bytes = row[1]
+    return content
 
 
 async def resumed_by(session: AsyncSession, sandbox: Sandbox) -> Transcript | None:
@@ -116,6 +171,7 @@ async def resumed_by(session: AsyncSession, sandbox: Sandbox) -> Transcript | No
     return (await session.execute(query)).scalar_one_or_none()
 
 
-async def _parts(session: AsyncSession, sandbox_id: str) -> Sequence[bytes]:
-    query = select(TranscriptPart.content).where(TranscriptPart.sandbox_id == sandbox_id).order_by(TranscriptPart.start)
-    return (await session.execute(query)).scalars().all()
+async def _parts(session: AsyncSession, sandbox_id: str) -> Sequence[Packed]:
+    query = select(TranscriptPart.start, func.octet_length(TranscriptPart.content))
+    query = query.where(TranscriptPart.sandbox_id == sandbox_id).order_by(TranscriptPart.start)
+    return [Packed(sandbox_id, row[0], row[1]) for row in await session.execute(query)]

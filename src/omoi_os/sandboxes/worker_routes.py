@@ -1,27 +1,46 @@
 """Sandboxes for their workers: each may put its own blobs and transcript; its events have routes of their own."""
 
-import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 from fastapi import Query, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.api.deps import AppMasker, DbSession, Now
+from omoi_os.api.downloads import Download
 from omoi_os.api.routers import make_router
+from omoi_os.api.uploads import Uploads
+from omoi_os.off_loop import LARGE, off_loop
 from omoi_os.sandboxes import blobs, transcripts
 from omoi_os.sandboxes.deps import CallingSandbox, SavingSandbox
+from omoi_os.sandboxes.models import Sandbox
 from omoi_os.sandboxes.schemas import BlobStored, TranscriptStored
 
-router = make_router("/sandboxes/{sandbox_id}", tags=["workers"], refusals=(401, 403, 404, 409, 413, 415, 422, 503))
+router = make_router(
+    "/sandboxes/{sandbox_id}", tags=["workers"], refusals=(401, 403, 404, 409, 413, 415, 422, 429, 503)
+)
 
 _BYTES = {"requestBody": {"required": True, "content": {"application/octet-stream": {}}}}
 _LINES = {"requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}}
 
 
-async def _body(request: Request, session: AsyncSession) -> bytes:
+@asynccontextmanager
+async def _body(request: Request, session: AsyncSession, sandbox: Sandbox) -> AsyncIterator[bytes]:
     """The raw body. The transaction that let the caller in is over by then: a slow sender must hold none open."""
     await session.commit()
-    return await request.body()
+    uploads: Uploads = request.app.state.uploads
+    async with uploads.body(request, sandbox.id) as content:
+        if len(content) > LARGE:
+            await _use_up_connection(session)
+        yield content
+        await session.commit()
+
+
+async def _use_up_connection(session: AsyncSession) -> None:
+    """Close the session's connection after its commit: it would keep the memory that a large value took."""
+    connection = await session.connection()
+    await connection.run_sync(lambda plain: plain.detach())
 
 
 @router.put("/blobs/{sha256}", summary="Keep a large value", openapi_extra=_BYTES)
@@ -29,10 +48,10 @@ async def put_blob(
     sandbox: SavingSandbox, sha256: str, request: Request, session: DbSession, masker: AppMasker
 ) -> BlobStored:
     """Keep a value too large for an event, checked by its hash, before the event that names it."""
-    content = await _body(request, session)
-    await asyncio.to_thread(blobs.check, sha256, content)
-    await blobs.store(session, sandbox, sha256, await asyncio.to_thread(blobs.masked, content, masker))
-    return BlobStored(sha256=sha256, size=len(content))
+    async with _body(request, session, sandbox) as content:
+        await off_loop(blobs.check, sha256, content)
+        await blobs.store(session, sandbox, sha256, await off_loop(blobs.masked, content, masker))
+        return BlobStored(sha256=sha256, size=len(content))
 
 
 @router.put("/transcript", summary="Save the agent's conversation", openapi_extra=_LINES)
@@ -49,11 +68,11 @@ async def put_transcript(
 
     What begins at 0 replaces what was there. Where a part is missing, 409 says so, and everything is sent again.
     """
-    content = await _body(request, session)
-    named = session_id or transcripts.session_of(content) or sandbox.id
-    part = await asyncio.to_thread(transcripts.pack, content, masker, start=offset)
-    kept = await transcripts.store(session, sandbox, part, session_id=named, now=now)
-    return TranscriptStored(session_id=named, size_bytes=kept)
+    async with _body(request, session, sandbox) as content:
+        named = session_id or await off_loop(transcripts.session_of, content) or sandbox.id
+        part = await off_loop(transcripts.pack, content, masker, start=offset)
+        kept = await transcripts.store(session, sandbox, part, session_id=named, now=now)
+        return TranscriptStored(session_id=named, size_bytes=kept)
 
 
 @router.get(
@@ -67,8 +86,10 @@ async def put_transcript(
         }
     },
 )
-async def get_session(sandbox: CallingSandbox, session: DbSession) -> Response:
+async def get_session(sandbox: CallingSandbox, session: DbSession, request: Request) -> Response:
     """The conversation of this sandbox's task so far, for its worker; `X-Session-Id` names it."""
     session_id, parts = await transcripts.to_resume(session, sandbox)
-    content = await asyncio.to_thread(transcripts.unpack, parts)
-    return Response(content, media_type="application/x-ndjson", headers={"X-Session-Id": session_id})
+    pieces = transcripts.pieces(request.app.state.sessions, parts)
+    headers = {"X-Session-Id": session_id}
+    slot = request.app.state.downloads.slot(sandbox.id)
+    return Download(pieces, slot, media_type="application/x-ndjson", headers=headers)

@@ -4613,7 +4613,7 @@ export interface operations {
                 event_type?: string | null;
                 /** @description By number; newest first by default. */
                 order?: "asc" | "desc";
-                /** @description How many items at most. */
+                /** @description How many items at most; fewer where they exceed 4 MiB together. */
                 limit?: number;
                 /** @description `next_cursor` of the page before; left out for the first. */
                 cursor?: string | null;
@@ -4666,6 +4666,15 @@ export interface operations {
             };
             /** @description Bad input. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit is reached; `Retry-After` says when to come back. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6723,7 +6732,7 @@ export interface operations {
                 event_type?: string | null;
                 /** @description By number; newest first by default. */
                 order?: "asc" | "desc";
-                /** @description How many items at most. */
+                /** @description How many items at most; fewer where they exceed 4 MiB together. */
                 limit?: number;
                 /** @description `next_cursor` of the page before; left out for the first. */
                 cursor?: string | null;
@@ -6774,6 +6783,15 @@ export interface operations {
             };
             /** @description Bad input. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit is reached; `Retry-After` says when to come back. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6851,6 +6869,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description A limit is reached; `Retry-After` says when to come back. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Something this depends on does not answer. */
             503: {
                 headers: {
@@ -6911,6 +6938,15 @@ export interface operations {
             };
             /** @description Bad input. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit is reached; `Retry-After` says when to come back. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6986,6 +7022,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description A limit is reached; `Retry-After` says when to come back. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Something this depends on does not answer. */
             503: {
                 headers: {
@@ -7047,6 +7092,15 @@ export interface operations {
             };
             /** @description Bad input. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit is reached; `Retry-After` says when to come back. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7153,6 +7207,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description A limit is reached; `Retry-After` says when to come back. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Something this depends on does not answer. */
             503: {
                 headers: {
@@ -7213,6 +7276,15 @@ export interface operations {
             };
             /** @description Bad input. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit is reached; `Retry-After` says when to come back. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7323,6 +7395,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description A limit is reached; `Retry-After` says when to come back. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Something this depends on does not answer. */
             503: {
                 headers: {
@@ -7410,6 +7491,15 @@ export interface operations {
             };
             /** @description Bad input. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit is reached; `Retry-After` says when to come back. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
