@@ -61,6 +61,7 @@ class Ledger:
 def disk() -> Iterator[Disk]:
     with a_disk(megabytes=3000) as made:
         yield made
+        wait_for("every process on the disk to end", lambda: not _kill_users(made.path))
 
 
 def _end(platform: Platform, disk: Disk) -> None:
@@ -72,7 +73,7 @@ def _end(platform: Platform, disk: Disk) -> None:
 
 
 def _kill_users(path: Path) -> bool:
-    """Kill what works in a folder of the disk or names it; whether there was something."""
+    """Kill what works in a folder of the disk, names it, or was told of it; whether there was something."""
     found = False
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -80,6 +81,7 @@ def _kill_users(path: Path) -> bool:
         try:
             line = (entry / "cmdline").read_bytes().decode(errors="replace")
             cwd = str((entry / "cwd").readlink())
+            line += (entry / "environ").read_bytes().decode(errors="replace")
         except OSError:
             continue
         if f"{path}/" in line or cwd.startswith(f"{path}/"):
@@ -108,6 +110,7 @@ def _check(platform: Platform, ledger: Ledger) -> None:
                 json.loads((folder / name).read_text())
 
 
+@pytest.mark.timeout(300 + 240 * CUTS)
 def test_what_a_platform_acknowledged_survives_every_power_cut(disk: Disk) -> None:
     chance = random.Random(SEED)
     platform = Platform(disk.path, SANDBOX_DISK_GB="0.05", SANDBOX_MEMORY_GB="1", OMOI_MAX_CONCURRENT_TASKS="4")

@@ -2,12 +2,14 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from omoi_os.errors import ProviderError
 from omoi_os.providers.base import EndReason, SandboxRef
+from omoi_os.providers.local import processes
 from omoi_os.providers.local.provider import LocalProvider
 from tests.providers.conftest import MakeSpec, processes_below
 from tests.providers.test_local import SOON, supervisor_of
@@ -95,3 +97,46 @@ async def test_a_damaged_document_of_one_sandbox_hides_no_uid_of_another(
 
     assert json.loads((root / second / "spec.json").read_text())["id"] == second
     assert (await provider.inspect(SandboxRef(second))).alive
+
+
+async def test_a_supervisor_of_an_incompatible_release_is_replaced_and_the_files_stay(
+    provider: LocalProvider, make_spec: MakeSpec, root: Path
+) -> None:
+    ref = await provider.create(make_spec())
+    await provider.write_file(ref, "/workspace/kept", b"kept")
+    old = supervisor_of(root, ref)
+    path = root / ref / "state.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"protocol": 99}))
+
+    report = await provider.inspect(ref)
+    result = await provider.exec(ref, ["cat", "/workspace/kept"], timeout=SOON)
+
+    assert (report.alive, "incompatible" in report.detail) == (False, True)
+    assert (result.exit_code, result.stdout) == (0, b"kept")
+    assert supervisor_of(root, ref) != old
+    assert not Path(f"/proc/{old}").exists()
+
+
+async def test_a_supervisor_of_a_compatible_release_is_adopted(
+    provider: LocalProvider, make_spec: MakeSpec, root: Path
+) -> None:
+    ref = await provider.create(make_spec())
+    path = root / ref / "state.json"
+    state = json.loads(path.read_text())
+    del state["protocol"]
+    path.write_text(json.dumps(state))
+
+    assert (await LocalProvider(root).inspect(ref)).alive
+
+
+async def test_a_supervisor_whose_sandbox_is_gone_is_ended_at_the_next_start(
+    provider: LocalProvider, make_spec: MakeSpec, root: Path
+) -> None:
+    ref = await provider.create(make_spec())
+    pidfd = os.pidfd_open(supervisor_of(root, ref))
+    shutil.rmtree(root / ref)
+
+    LocalProvider(root).check()
+
+    assert processes.has_ended(pidfd, wait_ms=60_000)
+    os.close(pidfd)

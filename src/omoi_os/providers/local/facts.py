@@ -9,6 +9,7 @@ from typing import Any
 from omoi_os import durable
 from omoi_os.errors import SandboxDamaged, SandboxGone
 from omoi_os.providers.base import EndReason
+from omoi_os.providers.local import record
 
 SPEC, STATE, END = "spec.json", "state.json", "exit.json"
 
@@ -20,7 +21,7 @@ def read_spec(folder: Path) -> dict[str, Any] | None:
     return _read(folder, SPEC, _is_spec)
 
 
-def read_state(folder: Path) -> dict[str, str] | None:
+def read_state(folder: Path) -> dict[str, Any] | None:
     """Which processes hold the sandbox; None before its start. Raises `SandboxGone`, `SandboxDamaged`."""
     return _read(folder, STATE, _is_state)
 
@@ -28,6 +29,15 @@ def read_state(folder: Path) -> dict[str, str] | None:
 def read_end(folder: Path) -> dict[str, Any] | None:
     """How the sandbox ended; None before that. Raises `SandboxGone`, `SandboxDamaged`."""
     return _read(folder, END, _is_end)
+
+
+def is_foreign(folder: Path) -> bool:
+    """Whether the sandbox's supervisor is of a release that this one cannot talk to. Raises `SandboxGone`."""
+    try:
+        state = read_state(folder)
+    except SandboxDamaged:
+        return False
+    return state is not None and state.get("protocol", record.PROTOCOL) != record.PROTOCOL
 
 
 def write_spec(folder: Path, facts: Mapping[str, Any]) -> None:

@@ -69,9 +69,12 @@ def revive(place: Path, *, machine: Machine, starter: Launcher) -> None:
     """Give an ended sandbox a supervisor again, for commands. Raises `SandboxGone`."""
     with folder.locked(place) as lock:
         keeper = open_supervisor(place)
-        if keeper is not None:
+        if keeper is not None and not facts.is_foreign(place):
             os.close(keeper)
             return
+        if keeper is not None:
+            control.stop(place)
+            _end_process(place, keeper, patience=STOP_MS)
         # Without a supervisor it is dying, if it is not dead.
         _end_process(place, _open_init(place), patience=0)
         found = facts.read_spec(place)
@@ -105,6 +108,16 @@ def remove(place: Path, *, machine: Machine) -> None:
                 checkouts.leave(checkout, place)
     except SandboxGone:
         return
+
+
+def end_orphans(root: Path) -> None:
+    """End the supervisors of sandboxes of this folder that are gone: nobody else would find them."""
+    for pidfd, path in processes.supervisors_below(f"{root}/"):
+        try:
+            if not Path(path).exists():
+                kernel.send_signal(pidfd, kernel.SIGKILL)
+        finally:
+            os.close(pidfd)
 
 
 def open_supervisor(place: Path) -> int | None:

@@ -44,21 +44,35 @@ def find_supervisor(folder: str) -> int | None:
 
     A supervisor shows the folder in its command line. What runs inside may do so too, but has a pid namespace.
     """
-    wanted = os.fsencode(f"{TITLE}{folder}")
+    found = None
+    for pidfd, path in supervisors_below(folder):
+        if path == folder and found is None:
+            found = pidfd
+        else:
+            os.close(pidfd)
+    return found
+
+
+def supervisors_below(prefix: str) -> list[tuple[int, str]]:
+    """A descriptor for each process that holds a sandbox whose folder begins so, and that folder."""
+    wanted = os.fsencode(f"{TITLE}{prefix}")
+    found = []
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
         try:
             with open(f"/proc/{entry}/cmdline", "rb") as file:
-                if file.read(len(wanted) + 1).rstrip(b"\0") != wanted:
-                    continue
+                title = file.read(8192).rstrip(b"\0")
+            if not title.startswith(wanted):
+                continue
             pidfd = os.pidfd_open(int(entry))
         except OSError:
             continue
         if _is_outside(int(entry)) and not has_ended(pidfd):
-            return pidfd
-        os.close(pidfd)
-    return None
+            found.append((pidfd, os.fsdecode(title[len(TITLE) :])))
+        else:
+            os.close(pidfd)
+    return found
 
 
 def _is_outside(pid: int) -> bool:

@@ -43,6 +43,7 @@ class LocalProvider:
     def check(self) -> None:
         """Raise `SetupError`, with the remedy, if this machine cannot make sandboxes; else be ready to make one."""
         bubblewrap.check()
+        making.end_orphans(self._root)
         self._launcher.warm_up()
 
     async def create(self, spec: SandboxSpec) -> SandboxRef:
@@ -67,6 +68,8 @@ class LocalProvider:
         after that, or when the supervisor was killed, it is `making.BARE_ENVIRONMENT`.
         """
         place = self._existing(ref)
+        if await asyncio.to_thread(facts.is_foreign, place):
+            await asyncio.to_thread(self._revive, place)
         try:
             try:
                 return await control.run(place, argv, stdin=stdin, cwd=cwd, timeout=timeout)
@@ -169,6 +172,7 @@ def _report(place: Path, *, patience: int) -> SandboxReport:
     """The state of a sandbox whose supervisor, if it left no word, may take so many milliseconds to be gone."""
     keeper = making.open_supervisor(place)
     held = keeper is not None
+    foreign = held and facts.is_foreign(place)
     try:
         end = facts.read_end(place)
         if keeper is not None and end is None and processes.has_ended(keeper, wait_ms=patience):
@@ -183,6 +187,9 @@ def _report(place: Path, *, patience: int) -> SandboxReport:
         names = ("exit_code", "signal", "memory_bytes", "cpu_seconds", "disk_bytes", "pids")
         figures: dict[str, Any] = {name: end.get(name) for name in names}
         return SandboxReport(False, EndReason(end["reason"]), **figures)
+    if foreign:
+        # Its files can still be reached: another supervisor takes its place for that.
+        return SandboxReport(False, EndReason.UNKNOWN, detail="the sandbox was held by an incompatible earlier release")
     if not held and not folder.is_locked(place):
         return SandboxReport(False, EndReason.UNKNOWN, detail=_damage(place))
     memory, seconds, pids, used = control.usage(place)

@@ -9,10 +9,13 @@ from omoi_os.providers.local import processes
 
 STATE, END, OUTPUT = "state.json", "exit.json", "output.log"
 
+#: How a supervisor is talked to. A change that one of an earlier release would not understand gets the next number.
+PROTOCOL = 1
+
 
 def tell_state(init: int) -> None:
     """Name the supervisor, which is this process, and the sandbox's init, if there is one."""
-    names = [f'"supervisor": "{processes.identify(os.getpid())}"']
+    names = [f'"protocol": {PROTOCOL}', f'"supervisor": "{processes.identify(os.getpid())}"']
     if init:
         names.append(f'"init": "{processes.identify(init)}"')
     write(STATE, f"{{{', '.join(names)}}}".encode())
