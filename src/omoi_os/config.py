@@ -197,6 +197,24 @@ class Settings(BaseModel):
     """How long the disk of a sandbox whose work could not be saved is kept."""
     salvage_keep_gb: float = _setting(20, env="OMOI_SALVAGE_KEEP_GB", yaml="salvage.keep_gb", ge=0)
     """How much room such disks may take on one machine, in GiB; beyond that the oldest are given up."""
+    sandbox_events_mb: int = _setting(256, env="OMOI_SANDBOX_EVENTS_MB", yaml="quotas.sandbox_events_mb", ge=1)
+    """What the events of one sandbox may add up to, in MiB; one that reports more is stopped."""
+    sandbox_blobs_mb: int = _setting(512, env="OMOI_SANDBOX_BLOBS_MB", yaml="quotas.sandbox_blobs_mb", ge=1)
+    """What the blobs of one sandbox may add up to, in MiB."""
+    sandbox_transcript_mb: int = _setting(
+        256, env="OMOI_SANDBOX_TRANSCRIPT_MB", yaml="quotas.sandbox_transcript_mb", ge=1
+    )
+    """What the transcript of one sandbox may add up to, in MiB."""
+    sandbox_push_gb: float = _setting(4, env="OMOI_SANDBOX_PUSH_GB", yaml="quotas.sandbox_push_gb", gt=0)
+    """What one sandbox may push, in GiB."""
+    project_repository_gb: float = _setting(
+        20, env="OMOI_PROJECT_REPOSITORY_GB", yaml="quotas.project_repository_gb", gt=0
+    )
+    """The size of a project's repository, in GiB, beyond which pushes to it are refused."""
+    project_storage_gb: float = _setting(20, env="OMOI_PROJECT_STORAGE_GB", yaml="quotas.project_storage_gb", gt=0)
+    """What the events, blobs and transcripts of a project may add up to, in GiB, before no task of it starts."""
+    storage_gb: float = _setting(200, env="OMOI_STORAGE_GB", yaml="quotas.storage_gb", gt=0)
+    """What events, blobs, transcripts and repositories may add up to in all, in GiB, before no task starts."""
     reconcile_seconds: float = _setting(10, env="OMOI_RECONCILE_SECONDS", yaml="orchestrator.reconcile_seconds", gt=0)
     """The slow safety net: rows and sandboxes are compared at least this often."""
     dead_after_seconds: float = _setting(

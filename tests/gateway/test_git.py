@@ -312,3 +312,50 @@ async def test_a_sandbox_that_verifies_reads_and_does_not_push(
 
     assert code != 0
     assert "may not push" in output
+
+
+async def test_a_push_beyond_the_repository_s_quota_is_refused(
+    open_door: OpenDoor, start: Start, forge: LocalForge, tmp_path: Path
+) -> None:
+    door = await open_door()
+    await start(project_repository_gb=1 / 1024)
+    repository = repository_of(door.project)
+    await forge.ensure_repository(repository)
+    await forge.create_branch(repository, door.task.branch_name or "")
+    async with door.port() as base:
+        made = Workspace(door, base, tmp_path, forge)
+        assert (await made.git("clone", "-q", "-b", made.branch, made.url, "work"))[0] == 0
+        made.folder = tmp_path / "work"
+        fits = await made.commit("small.bin", os.urandom(600_000))
+        assert (await made.git("push", "-q", "origin", "HEAD"))[0] == 0
+        await made.commit("large.bin", os.urandom(600_000))
+
+        too_large = await made.git("push", "origin", "HEAD")
+
+        assert too_large[0] != 0
+        assert "exceeds maximum allowed size" in too_large[1]
+        assert await made.head(made.branch) == fits
+
+
+async def test_a_sandbox_pushes_no_more_than_its_quota(
+    open_door: OpenDoor, start: Start, forge: LocalForge, tmp_path: Path
+) -> None:
+    door = await open_door()
+    await start(sandbox_push_gb=1 / 1024)
+    repository = repository_of(door.project)
+    await forge.ensure_repository(repository)
+    await forge.create_branch(repository, door.task.branch_name or "")
+    async with door.port() as base:
+        made = Workspace(door, base, tmp_path, forge)
+        assert (await made.git("clone", "-q", "-b", made.branch, made.url, "work"))[0] == 0
+        made.folder = tmp_path / "work"
+        wip = wip_branch(door.task.id)
+        outcomes = []
+        for number in range(4):
+            await made.git("reset", "-q", "--hard", "origin/main")
+            await made.commit(f"{number}.bin", os.urandom(400_000))
+            outcomes.append(await made.git("push", "--force", "origin", f"HEAD:refs/heads/{wip}"))
+
+    assert [code for code, _ in outcomes[:2]] == [0, 0]
+    assert outcomes[3][0] != 0
+    assert "exceeds maximum allowed size" in outcomes[2][1] or "OMOI_SANDBOX_PUSH_GB" in outcomes[3][1]

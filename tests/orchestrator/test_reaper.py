@@ -79,3 +79,15 @@ async def test_silence_is_noticed_after_two_and_a_half_beats(session: AsyncSessi
 
     assert not is_silent(context, sandbox, now=NOON + timedelta(minutes=1, seconds=74))
     assert is_silent(context, sandbox, now=NOON + timedelta(minutes=1, seconds=76))
+
+
+async def test_a_sandbox_whose_events_use_up_its_quota_is_stopped(
+    session: AsyncSession, make_context: MakeContext
+) -> None:
+    sandbox, task = await a_running_sandbox(session)
+    context, age = make_context(sandbox_events_mb=1), Age.at(sandbox, NOON)
+    assert overdue(context, sandbox, task, age) is None
+
+    sandbox.event_bytes = 1 << 20
+
+    assert "OMOI_SANDBOX_EVENTS_MB" in (overdue(context, sandbox, task, age) or "")

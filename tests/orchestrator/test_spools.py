@@ -90,3 +90,25 @@ async def test_a_reader_that_died_half_way_is_followed_by_one_that_goes_on(
     assert await texts(session, sandbox) == [str(number) for number in range(1, 452)]
     blob = await session.get_one(SandboxBlob, (sandbox.id, digest))
     assert blob.content == content
+
+
+async def test_a_spool_is_stored_up_to_the_quota_and_the_rest_is_named(
+    session: AsyncSession, make_context: MakeContext
+) -> None:
+    sandbox = await a_sandbox(session)
+    context = make_context(sandbox_events_mb=1)
+    data = a_spool(1, 40, padding="x" * 100_000)
+
+    for _ in range(2):
+        await spools.store(context, sandbox.id, data, find_blob=no_blob)
+
+    stored = len(await texts(session, sandbox))
+    assert 10 <= stored < 40
+    await session.refresh(sandbox)
+    assert sandbox.acked_seq == stored
+    query = select(SandboxEvent.event_data).where(
+        SandboxEvent.sandbox_id == sandbox.id, SandboxEvent.event_type == "rejected"
+    )
+    notes = (await session.execute(query)).scalars().all()
+    assert notes[0]["first_seq"] == stored + 1
+    assert "OMOI_SANDBOX_EVENTS_MB" in notes[0]["reason"]

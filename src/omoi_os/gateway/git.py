@@ -18,7 +18,7 @@ from omoi_os.forges.gc import KEEP_REPLACED
 from omoi_os.forges.git import PUSH_CONFIG, PUSH_MEMORY_BYTES, SAFE_CONFIG
 from omoi_os.forges.local import MAX_PUSH_BYTES, LocalForge
 from omoi_os.forges.registry import make_forge
-from omoi_os.gateway import backend, branch_guard, pushes
+from omoi_os.gateway import backend, branch_guard, push_quota, pushes
 from omoi_os.gateway.branch_guard import Guard, guarding
 from omoi_os.gateway.callers import Caller
 from omoi_os.gateway.parts import PARTS, Parts
@@ -92,6 +92,8 @@ async def _receive(request: web.Request, caller: Caller, repository: Path, parts
     reason = pushes.why_not(push, caller)
     if reason is None and commit is not None:
         reason = await branch_guard.why_closed(parts.sessions, caller)
+    room, full = await push_quota.room(parts, caller, repository)
+    reason = reason or full
     if reason is not None:
         # Git listens only once it has sent everything.
         async for _ in body:
@@ -110,9 +112,10 @@ async def _receive(request: web.Request, caller: Caller, repository: Path, parts
                 **PUSH_CONFIG,
                 "receive.denyNonFastForwards": rewrite,
                 "receive.denyDeletes": "true",
+                "receive.maxInputSize": str(min(MAX_PUSH_BYTES, room)),
                 **guard.config,
             },
-            body=body,
+            body=push_quota.counted(parts, caller, body),
             descriptors=guard.descriptors,
             memory=PUSH_MEMORY_BYTES,
             # The client takes the answer for a promise.

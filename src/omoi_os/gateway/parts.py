@@ -95,6 +95,8 @@ class Parts:
     git_slots: Slots = field(default_factory=lambda: Slots(4))
     push_slots: Slots = field(default_factory=lambda: Slots(1))
     background: Background = field(default_factory=Background)
+    #: How many bytes each sandbox has pushed through this gateway.
+    pushed: Counter[str] = field(default_factory=Counter)
 
 
 PARTS = web.AppKey("parts", Parts)

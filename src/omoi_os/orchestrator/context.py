@@ -10,6 +10,7 @@ from omoi_os.db.clock import Clock
 from omoi_os.orchestrator.health import Health
 from omoi_os.orchestrator.jobs import Jobs
 from omoi_os.orchestrator.providers import Providers
+from omoi_os.orchestrator.quotas import Quotas
 from omoi_os.orchestrator.watch import Watch
 from omoi_os.sandboxes.masking import Masker
 
@@ -31,6 +32,7 @@ class Context:
     watch: Watch = field(default_factory=Watch)
     clock: Clock = field(default_factory=Clock)
     health: Health = field(default_factory=Health)
+    quotas: Quotas = field(default_factory=Quotas)
 
     def now(self) -> datetime:
         """The database's time, in UTC: every orchestrator judges by the same clock, whatever its own one says."""

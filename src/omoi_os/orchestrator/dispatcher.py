@@ -48,8 +48,8 @@ REST = timedelta(minutes=1)
 
 
 async def dispatch(context: Context) -> None:
-    """Claim what can run now and start making the sandboxes. While the disk is almost full nothing is claimed."""
-    if not await has_room(context):
+    """Claim what can run now and start making the sandboxes. Without free space nothing is claimed."""
+    if not await has_room(context) or context.quotas.all_full:
         return
     for work in await claim(context):
         context.watch.note("claim")
@@ -69,7 +69,7 @@ async def _claim(context: Context) -> tuple[list[Work], set[str]]:
     """What was claimed, and the providers that have to be made before more can be."""
     claimed: list[Work] = []
     unknown: set[str] = set()
-    left_out: set[UUID] = set()
+    left_out: set[UUID] = set(context.quotas.full)
     async with context.sessions() as session, session.begin():
         await tasks_repository.lock_claims(session)
         # Others may be behind the tasks of projects that had no room for all of them, or that are left out.

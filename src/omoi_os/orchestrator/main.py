@@ -24,6 +24,7 @@ from omoi_os.orchestrator.maintenance import maintain
 from omoi_os.orchestrator.pool import drain, refill
 from omoi_os.orchestrator.presence import presence
 from omoi_os.orchestrator.providers import Providers
+from omoi_os.orchestrator.quotas import enforce_quotas
 from omoi_os.orchestrator.reaper import reap
 from omoi_os.orchestrator.reconciler import reconcile
 from omoi_os.orchestrator.repositories import examine_repositories
@@ -138,7 +139,7 @@ async def turn(context: Context, *, compares: bool) -> float | None:
     rest = context.settings.reconcile_seconds
     steps = (_read_clock, dispatch, verify)
     comparisons = (reconcile, look_after, reap, attend_sites, refill)
-    upkeep = (prune, maintain, examine_repositories, report_long_transactions)
+    upkeep = (prune, maintain, enforce_quotas, examine_repositories, report_long_transactions)
     for step in (*steps, *comparisons, *upkeep) if compares else steps:
         with context.health.step(step.__name__.strip("_")):
             await step(context)

@@ -109,6 +109,8 @@ def overdue(context: Context, row: Sandbox, task: Task, age: Age) -> str | None:
     if row.status != SandboxState.RUNNING:
         return None
     settings = context.settings
+    if row.event_bytes >= settings.sandbox_events_mb << 20:
+        return f"its events add up to its quota of {settings.sandbox_events_mb} MB (OMOI_SANDBOX_EVENTS_MB)"
     too_old = age.since_created > settings.sandbox_lifetime_seconds + LIFETIME_SLACK.total_seconds()
     if too_old and age.reachable > LIFETIME_SLACK.total_seconds():
         return f"older than its lifetime of {settings.sandbox_lifetime_seconds} s"

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 
-from omoi_os.errors import Invalid, ProviderError, StaleFence, TooLarge
+from omoi_os.errors import Invalid, ProviderError, StaleFence, TooLarge, TooMany
 from omoi_os.orchestrator.context import Context
 from omoi_os.protocol.events import Event, blob_digests
 from omoi_os.protocol.paths import BLOBS, SPOOL
@@ -13,7 +13,10 @@ from omoi_os.protocol.spool import FORGOTTEN, Stored, damaged, walk
 from omoi_os.providers.base import SandboxProvider, SandboxRef
 from omoi_os.sandboxes import blobs
 from omoi_os.sandboxes import repository as sandboxes_repository
+from omoi_os.sandboxes.events import REJECTED
 from omoi_os.sandboxes.intake import take_spool
+from omoi_os.sandboxes.lifecycle import ENDED
+from omoi_os.sandboxes.log import append_platform_event
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.sandboxes.quota import UNIT_BYTES, Quota
 
@@ -53,6 +56,20 @@ async def store(context: Context, sandbox_id: str, data: bytes, *, find_blob: Fi
         except StaleFence:
             log.info("sandbox %s has ended or was superseded; the rest of its spool has no effect", sandbox_id)
             return
+        except TooMany as error:
+            await _note_left_out(context, sandbox_id, str(error), first=batch[0].seq)
+            return
+
+
+async def _note_left_out(context: Context, sandbox_id: str, reason: str, *, first: int) -> None:
+    """Say in the sandbox's own list of events that the rest was not stored, and why."""
+    log.warning("sandbox %s: its spool is not stored from event %d on: %s", sandbox_id, first, reason)
+    async with context.sessions() as session, session.begin():
+        sandbox = await sandboxes_repository.lock(session, sandbox_id)
+        if sandbox.status in ENDED:
+            return
+        data = {"reason": reason, "first_seq": first}
+        append_platform_event(session, sandbox, REJECTED, data, now=context.now())
 
 
 def batches(data: bytes, *, after: int) -> Iterator[Sequence[Stored]]:
@@ -85,10 +102,14 @@ async def _store_batch(context: Context, sandbox_id: str, events: Sequence[Event
         async with context.sessions() as session, session.begin():
             sandbox = await sandboxes_repository.lock(session, sandbox_id)
             with contextlib.suppress(TooLarge):
-                await blobs.store(session, sandbox, digest, blobs.masked(content, context.masker))
+                limit = context.settings.sandbox_blobs_mb << 20
+                await blobs.store(session, sandbox, digest, blobs.masked(content, context.masker), max_total=limit)
     async with context.sessions() as session, session.begin():
         sandbox = await sandboxes_repository.lock(session, sandbox_id)
-        await take_spool(session, context.bus, sandbox, events, now=context.now(), masker=context.masker)
+        limit = context.settings.sandbox_events_mb << 20
+        await take_spool(
+            session, context.bus, sandbox, events, now=context.now(), masker=context.masker, max_bytes=limit
+        )
 
 
 async def _read_blob(provider: SandboxProvider, ref: SandboxRef, digest: str) -> bytes | None:

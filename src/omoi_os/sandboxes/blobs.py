@@ -13,7 +13,7 @@ from omoi_os.errors import Invalid, TooLarge
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Sandbox, SandboxBlob
 
-#: What all blobs of one sandbox may add up to.
+#: What all blobs of one sandbox may add up to, unless the settings say so (OMOI_SANDBOX_BLOBS_MB).
 MAX_TOTAL_BYTES = 512 * 1024 * 1024
 
 #: What is read from the database at a time.
@@ -35,12 +35,14 @@ def masked(content: bytes, masker: Masker) -> bytes:
     return masker.mask_text(content.decode(errors="surrogateescape")).encode(errors="surrogateescape")
 
 
-async def store(session: AsyncSession, sandbox: Sandbox, digest: str, content: bytes) -> None:
+async def store(
+    session: AsyncSession, sandbox: Sandbox, digest: str, content: bytes, *, max_total: int = MAX_TOTAL_BYTES
+) -> None:
     """Keep checked and masked content under the hash of what was sent. Storing it again changes nothing."""
     total = select(func.coalesce(func.sum(func.octet_length(SandboxBlob.content)), 0))
     used = (await session.execute(total.where(SandboxBlob.sandbox_id == sandbox.id))).scalar_one()
-    if used + len(content) > MAX_TOTAL_BYTES:
-        raise TooLarge(f"the blobs of sandbox {sandbox.id} would exceed {MAX_TOTAL_BYTES} bytes in all")
+    if used + len(content) > max_total:
+        raise TooLarge(f"the blobs of sandbox {sandbox.id} would exceed {max_total} bytes in all")
     values = {"sandbox_id": sandbox.id, "sha256": digest, "content": content}
     await session.execute(insert(SandboxBlob).values(values).on_conflict_do_nothing())
 

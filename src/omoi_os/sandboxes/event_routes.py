@@ -29,7 +29,7 @@ from omoi_os.sandboxes.events import Recorded
 from omoi_os.sandboxes.gaps import Gaps
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.posts import Answer, Received, Sender, SenderGone
-from omoi_os.sandboxes.quota import UNIT_BYTES, Quota
+from omoi_os.sandboxes.quota import MAX_EVENT_BYTES, UNIT_BYTES, Quota
 from omoi_os.sandboxes.room import Place, Room
 from omoi_os.sandboxes.schemas import BatchReceived, EventBatch, EventIn, EventReceived
 from omoi_os.sandboxes.writer import Writer
@@ -49,9 +49,12 @@ class Intake:
     room: Room = field(default_factory=Room)
 
 
-def make_intake(sessions: Sessions, bus: Bus, masker: Masker, trail: Trail, clock: Clock) -> Intake:
+def make_intake(
+    sessions: Sessions, bus: Bus, masker: Masker, trail: Trail, clock: Clock, *, max_event_bytes: int = MAX_EVENT_BYTES
+) -> Intake:
     """The intake over a migrated database."""
-    writer, callers = Writer(sessions, bus, masker, clock), Callers(sessions, trail)
+    writer = Writer(sessions, bus, masker, clock, max_event_bytes=max_event_bytes)
+    callers = Callers(sessions, trail)
     return Intake(writer, callers, Quota(), masker, sessions, trail, Gaps(sessions))
 
 

@@ -15,6 +15,7 @@ from omoi_os.sandboxes.lifecycle import ENDED, Purpose
 from omoi_os.sandboxes.log import append
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Sandbox, SandboxEvent
+from omoi_os.sandboxes.quota import used_up
 from omoi_os.stream.outbox import publish_events
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
@@ -61,6 +62,7 @@ async def record_events(
     masker: Masker,
     refused: Mapping[int, str] = MappingProxyType({}),
     masked: bool = False,
+    max_bytes: int | None = None,
 ) -> Recorded:
     """Store what a worker reports, with every change of state that it causes, in this one transaction.
 
@@ -71,6 +73,8 @@ async def record_events(
     sandbox = await repository.lock(session, sandbox.id)
     if sandbox.status in ENDED:
         raise ended(sandbox.id, sandbox.end_reason)
+    if max_bytes is not None and sandbox.event_bytes >= max_bytes:
+        raise used_up(sandbox.id, max_bytes)
     known = await repository.events_with_ids(session, sandbox.id, [e.event_id for e in events if e.event_id])
     recorded = Recorded()
     before = sandbox.last_seq

@@ -14,6 +14,7 @@ from omoi_os.sandboxes.events import EFFECTS, ended
 from omoi_os.sandboxes.lifecycle import ENDED
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.posts import Answers, NeedsLook, Post, Row, Standing
+from omoi_os.sandboxes.quota import MAX_EVENT_BYTES
 from omoi_os.stream.models import Change
 
 _LOCK = Statement(
@@ -21,7 +22,7 @@ _LOCK = Statement(
     f"""
     WITH free AS MATERIALIZED ({statements.FREE})
     SELECT s.id, s.token_hash, s.status, s.end_reason, s.fence, s.last_seq, s.acked_seq, s.event_counts,
-           {statements.MOVES}
+           s.event_bytes, {statements.MOVES}
     FROM sandboxes s JOIN tasks t ON t.id = s.task_id
     WHERE {statements.ARE_FREE}
     FOR NO KEY UPDATE OF s SKIP LOCKED
@@ -36,12 +37,12 @@ _MOVE = Statement(
         UPDATE sandboxes s SET {statements.MOVED}
         FROM unnest(
             string_to_array($1, chr(31)), $2::int8[], $3::int8[], $4::int8[], string_to_array($5, chr(31)),
-            $6::timestamptz[], $7::timestamptz[]
-        ) AS m(id, first_seq, last_seq, acked_seq, event_counts, heartbeat_at, work_at)
+            $6::int8[], $7::timestamptz[], $8::timestamptz[]
+        ) AS m(id, first_seq, last_seq, acked_seq, event_counts, added_bytes, heartbeat_at, work_at)
         WHERE s.id = m.id
         RETURNING s.project_id, s.id, m.first_seq, m.last_seq
-    ), told AS ({statements.tell(8)})
-    SELECT pg_notify($9, payload) FROM unnest(ARRAY[$10]::text[]) AS payload WHERE payload IS NOT NULL
+    ), told AS ({statements.tell(9)})
+    SELECT pg_notify($10, payload) FROM unnest(ARRAY[$11]::text[]) AS payload WHERE payload IS NOT NULL
     """,  # noqa: S608  nothing of it comes from outside
 )
 
@@ -57,10 +58,16 @@ class Outcome:
 
 
 async def store(
-    pipeline: Pipeline, bus: Bus, posts: Mapping[str, Sequence[Post]], *, now: datetime, masker: Masker
+    pipeline: Pipeline,
+    bus: Bus,
+    posts: Mapping[str, Sequence[Post]],
+    *,
+    now: datetime,
+    masker: Masker,
+    max_bytes: int = MAX_EVENT_BYTES,
 ) -> Outcome:
     """Store what can be stored of these posts, by their sandboxes, in one transaction of two round trips."""
-    outcome = await _number(pipeline, posts, now=now, masker=masker)
+    outcome = await _number(pipeline, posts, now=now, masker=masker, max_bytes=max_bytes)
     standings = outcome.standings
     if not standings:
         pipeline.send(ROLLBACK)
@@ -86,7 +93,9 @@ async def _reach(pipeline: Pipeline, name: str) -> None:
         failpoint.reach(name)
 
 
-async def _number(pipeline: Pipeline, posts: Mapping[str, Sequence[Post]], *, now: datetime, masker: Masker) -> Outcome:
+async def _number(
+    pipeline: Pipeline, posts: Mapping[str, Sequence[Post]], *, now: datetime, masker: Masker, max_bytes: int
+) -> Outcome:
     ids, names = statements.named(posts)
     pipeline.send(BEGIN)
     pipeline.send(PLANNED)
@@ -97,13 +106,15 @@ async def _number(pipeline: Pipeline, posts: Mapping[str, Sequence[Post]], *, no
     outcome = Outcome(apart=set(posts) - {row[0] for row in rows} | {str(row[0]) for found in known for row in found})
     free = [row for row in rows if row[0] not in outcome.apart]
     for row in free:
-        _take(row, posts[str(row[0])], outcome, now=now, masker=masker)
+        _take(row, posts[str(row[0])], outcome, now=now, masker=masker, max_bytes=max_bytes)
     return outcome
 
 
-def _take(row: Found, posts: Sequence[Post], outcome: Outcome, *, now: datetime, masker: Masker) -> None:
+def _take(
+    row: Found, posts: Sequence[Post], outcome: Outcome, *, now: datetime, masker: Masker, max_bytes: int
+) -> None:
     """Give the events of a sandbox's posts their numbers."""
-    sandbox_id, token_hash, status, end_reason, fence, last_seq, acked_seq, counts, moves = row
+    sandbox_id, token_hash, status, end_reason, fence, last_seq, acked_seq, counts, event_bytes, moves = row
     sandbox_id = str(sandbox_id)
     if status in ENDED:
         outcome.answers += [(post, ended(sandbox_id, end_reason)) for post in posts]
@@ -113,7 +124,8 @@ def _take(row: Found, posts: Sequence[Post], outcome: Outcome, *, now: datetime,
         return
     event_counts = msgspec.json.decode(counts or "{}", type=dict[str, int])
     token = str(token_hash)
-    standing = Standing(sandbox_id, token, int(fence or 0), int(last_seq or 0), int(acked_seq or 0), event_counts)
+    numbers_of = (int(fence or 0), int(last_seq or 0), int(acked_seq or 0))
+    standing = Standing(sandbox_id, token, *numbers_of, event_counts, int(event_bytes or 0), max_bytes=max_bytes)
     try:
         answers = standing.take_all(posts, masker, now=now)
     except NeedsLook:

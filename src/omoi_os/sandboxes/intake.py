@@ -14,17 +14,27 @@ from omoi_os.sandboxes import drafts, events
 from omoi_os.sandboxes.drafts import Batch, Draft
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Sandbox, SandboxEvent
+from omoi_os.sandboxes.quota import MAX_EVENT_BYTES
 from omoi_os.strict_json import parse
 
 
 async def take_one(
-    session: AsyncSession, bus: Bus, sandbox: Sandbox, draft: Draft, *, now: datetime, masker: Masker
+    session: AsyncSession,
+    bus: Bus,
+    sandbox: Sandbox,
+    draft: Draft,
+    *,
+    now: datetime,
+    masker: Masker,
+    max_bytes: int = MAX_EVENT_BYTES,
 ) -> SandboxEvent:
     """Store one event and return it as stored; a second time, return the first one's row.
 
     `BeyondGap` when a number before it is missing, `SeqTaken` for a number that was used for another event.
     """
-    recorded = await events.record_events(session, bus, sandbox, [draft.event], now=now, masker=masker, masked=True)
+    recorded = await events.record_events(
+        session, bus, sandbox, [draft.event], now=now, masker=masker, masked=True, max_bytes=max_bytes
+    )
     if recorded.stored:
         return recorded.stored[0]
     seq = draft.event.seq
@@ -37,24 +47,38 @@ async def take_one(
 
 
 async def take_batch(
-    session: AsyncSession, bus: Bus, sandbox: Sandbox, batch: Batch, *, now: datetime, masker: Masker
+    session: AsyncSession,
+    bus: Bus,
+    sandbox: Sandbox,
+    batch: Batch,
+    *,
+    now: datetime,
+    masker: Masker,
+    max_bytes: int = MAX_EVENT_BYTES,
 ) -> events.Recorded:
     """Store what can be taken of a batch. What cannot leaves a stub with the reason, and the others go on."""
     refused = {draft.event.seq or 0: draft.reason for draft in batch.drafts if draft.reason is not None}
     taken = [draft.event for draft in batch.drafts]
     recorded = await events.record_events(
-        session, bus, sandbox, taken, now=now, masker=masker, refused=refused, masked=True
+        session, bus, sandbox, taken, now=now, masker=masker, refused=refused, masked=True, max_bytes=max_bytes
     )
     recorded.rejected += batch.unnumbered
     return recorded
 
 
 async def take_spool(
-    session: AsyncSession, bus: Bus, sandbox: Sandbox, frames: Sequence[Event], *, now: datetime, masker: Masker
+    session: AsyncSession,
+    bus: Bus,
+    sandbox: Sandbox,
+    frames: Sequence[Event],
+    *,
+    now: datetime,
+    masker: Masker,
+    max_bytes: int = MAX_EVENT_BYTES,
 ) -> events.Recorded:
     """Store what a dead worker left in its spool: as little trusted as if it had been posted."""
     batch = drafts.judge([_as_posted(frame) for frame in frames], masker)
-    return await take_batch(session, bus, sandbox, batch, now=now, masker=masker)
+    return await take_batch(session, bus, sandbox, batch, now=now, masker=masker, max_bytes=max_bytes)
 
 
 def taken(row: SandboxEvent) -> SeqTaken:

@@ -1,5 +1,6 @@
 """The append-only log of a sandbox: gives each event its number. The caller holds the sandbox's row."""
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -9,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.ids import uuid7
 from omoi_os.protocol.events import Event, EventSource, EventType
 from omoi_os.sandboxes.models import Sandbox, SandboxEvent
+from omoi_os.sandboxes.quota import ROW_BYTES
 from omoi_os.stream.outbox import publish_events
 
 #: How many types of events are counted apart; an agent may invent more, which are counted together.
@@ -20,6 +22,7 @@ def append(session: AsyncSession, sandbox: Sandbox, event: Event, *, now: dateti
     """Add one event under the next number. The caller publishes it."""
     sandbox.last_seq += 1
     sandbox.event_counts = counted(sandbox.event_counts, event.event_type)
+    sandbox.event_bytes += len(json.dumps(event.event_data)) + ROW_BYTES
     if event.event_type == EventType.AGENT_HEARTBEAT:
         sandbox.first_heartbeat_at = sandbox.first_heartbeat_at or now
     row = SandboxEvent(
@@ -39,7 +42,7 @@ def append(session: AsyncSession, sandbox: Sandbox, event: Event, *, now: dateti
 
 
 def append_platform_event(
-    session: AsyncSession, sandbox: Sandbox, event_type: EventType, event_data: dict[str, Any], *, now: datetime
+    session: AsyncSession, sandbox: Sandbox, event_type: str, event_data: dict[str, Any], *, now: datetime
 ) -> SandboxEvent:
     """Add what the platform itself has to say."""
     row = append(session, sandbox, Event(event_type, event_data, source=EventSource.SYSTEM), now=now)

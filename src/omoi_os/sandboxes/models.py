@@ -64,6 +64,8 @@ class Sandbox(Base):
     gap_flagged_at: Mapped[datetime | None]
     #: How many events of each type it has.
     event_counts: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    #: How much they add up to; counted against the quota of one sandbox.
+    event_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
     #: What a worker said when it gave up: the text of its last `agent.failed`.
     failure: Mapped[str | None]
     #: Why the gateway will serve no further model call: trying again would not help.

@@ -12,6 +12,7 @@ from omoi_os.sandboxes.drafts import Batch, Draft
 from omoi_os.sandboxes.events import REJECTED, Recorded, Rejection, is_work, stub
 from omoi_os.sandboxes.log import count
 from omoi_os.sandboxes.masking import Masker
+from omoi_os.sandboxes.quota import MAX_EVENT_BYTES, ROW_BYTES, used_up
 from omoi_os.sandboxes.service import UNKNOWN_TOKEN
 
 
@@ -97,6 +98,10 @@ class Standing:
     last_seq: int
     acked_seq: int
     event_counts: dict[str, int]
+    event_bytes: int = 0
+    #: What the new events add to that, and where it ends.
+    added_bytes: int = 0
+    max_bytes: int = MAX_EVENT_BYTES
     heartbeat_at: datetime | None = None
     work_at: datetime | None = None
     rows: list[Row] = field(default_factory=list)
@@ -112,6 +117,8 @@ class Standing:
 
     def take(self, post: Post, masker: Masker, *, now: datetime) -> "Answer | OmoiError":
         """Number the events of a post; the answer holds once the rows are committed. `NeedsLook` changes nothing."""
+        if self.event_bytes + self.added_bytes >= self.max_bytes:
+            return used_up(self.sandbox_id, self.max_bytes)
         recorded = Recorded(rejected=list(post.batch.unnumbered))
         for draft in post.drafts:
             seq = draft.event.seq
@@ -154,6 +161,7 @@ class Standing:
         if event_type != REJECTED and is_work(event):
             self.work_at = now
         occurred_at = (draft.occurred_at or now).isoformat()
+        self.added_bytes += len(text) + ROW_BYTES
         self.rows.append(
             (
                 *(self.sandbox_id, self.last_seq, event_id, self.fence, event.seq),

@@ -12,6 +12,7 @@ from omoi_os.sandboxes.group import has_effect
 from omoi_os.sandboxes.lifecycle import ENDED
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.posts import Answers, NeedsLook, Post, Standing
+from omoi_os.sandboxes.quota import MAX_EVENT_BYTES
 from omoi_os.stream.models import Change
 
 MAX_REMEMBERED = 10_000
@@ -23,24 +24,27 @@ _STORE = Statement(
     WITH given AS (
         SELECT * FROM unnest(
             string_to_array($1, chr(31)), string_to_array($2, chr(31)), $3::int8[], $4::int8[], $5::int8[], $6::int8[],
-            $7::int8[], string_to_array($8, chr(31)), $9::timestamptz[], $10::timestamptz[]
-        ) AS g(id, token_hash, fence, was_last, was_acked, last_seq, acked_seq, event_counts, heartbeat_at, work_at)
-    ), free AS MATERIALIZED ({statements.FREE}), known AS MATERIALIZED ({statements.known(11)}), held AS MATERIALIZED (
-        SELECT s.id, g.was_last, g.last_seq, g.acked_seq, g.event_counts, g.heartbeat_at, g.work_at
+            $7::int8[], string_to_array($8, chr(31)), $9::int8[], $10::timestamptz[], $11::timestamptz[]
+        ) AS g(
+            id, token_hash, fence, was_last, was_acked, last_seq, acked_seq, event_counts, added_bytes, heartbeat_at,
+            work_at
+        )
+    ), free AS MATERIALIZED ({statements.FREE}), known AS MATERIALIZED ({statements.known(12)}), held AS MATERIALIZED (
+        SELECT s.id, g.was_last, g.last_seq, g.acked_seq, g.event_counts, g.added_bytes, g.heartbeat_at, g.work_at
         FROM sandboxes s JOIN tasks t ON t.id = s.task_id JOIN given g ON g.id = s.id
         WHERE {statements.ARE_FREE}
           AND s.token_hash = g.token_hash AND s.fence = g.fence
           AND s.last_seq = g.was_last AND s.acked_seq = g.was_acked
-          AND s.status <> ALL (string_to_array($13, chr(31))) AND NOT ({statements.MOVES})
+          AND s.status <> ALL (string_to_array($14, chr(31))) AND NOT ({statements.MOVES})
           AND s.id NOT IN (SELECT sandbox_id FROM known)
         FOR NO KEY UPDATE OF s SKIP LOCKED
     ), added AS (
-        {statements.add(14)} WHERE sandbox_id IN (SELECT id FROM held)
+        {statements.add(15)} WHERE sandbox_id IN (SELECT id FROM held)
     ), moved AS (
         UPDATE sandboxes s SET {statements.MOVED} FROM held m WHERE s.id = m.id
         RETURNING s.project_id, s.id, m.was_last + 1 AS first_seq, s.last_seq
-    ), told AS ({statements.tell(24)})
-    SELECT id, CASE WHEN $26::text IS NOT NULL THEN pg_notify($25, $26)::text END FROM moved
+    ), told AS ({statements.tell(25)})
+    SELECT id, CASE WHEN $27::text IS NOT NULL THEN pg_notify($26, $27)::text END FROM moved
     """,  # noqa: S608  nothing of it comes from outside
 )
 
@@ -54,6 +58,7 @@ class Remembered:
     last_seq: int
     acked_seq: int
     event_counts: dict[str, int]
+    event_bytes: int = 0
 
 
 class Memory:
@@ -70,7 +75,12 @@ class Memory:
     def keep(self, standing: Standing) -> None:
         """What a commit has left."""
         self._rows[standing.sandbox_id] = Remembered(
-            standing.token_hash, standing.fence, standing.last_seq, standing.acked_seq, standing.event_counts
+            standing.token_hash,
+            standing.fence,
+            standing.last_seq,
+            standing.acked_seq,
+            standing.event_counts,
+            standing.event_bytes + standing.added_bytes,
         )
         self._rows.move_to_end(standing.sandbox_id)
         if len(self._rows) > self._limit:
@@ -92,10 +102,18 @@ class _Try:
 
 
 async def store(
-    pipeline: Pipeline, bus: Bus, posts: Mapping[str, Sequence[Post]], *, now: datetime, masker: Masker, memory: Memory
+    pipeline: Pipeline,
+    bus: Bus,
+    posts: Mapping[str, Sequence[Post]],
+    *,
+    now: datetime,
+    masker: Masker,
+    memory: Memory,
+    max_bytes: int = MAX_EVENT_BYTES,
 ) -> Answers:
     """Store the posts of those sandboxes whose rows are as they are remembered. Only they are answered."""
-    tries = {key: found for key, some in posts.items() if (found := _number(key, some, memory, masker, now=now))}
+    numbered = {key: _number(key, some, memory, masker, now=now, max_bytes=max_bytes) for key, some in posts.items()}
+    tries = {key: found for key, found in numbered.items() if found is not None}
     if not tries:
         return []
     notice = bus.notice(Topic.STREAM, "")
@@ -122,11 +140,14 @@ async def store(
     return answers
 
 
-def _number(key: str, posts: Sequence[Post], memory: Memory, masker: Masker, *, now: datetime) -> _Try | None:
+def _number(
+    key: str, posts: Sequence[Post], memory: Memory, masker: Masker, *, now: datetime, max_bytes: int
+) -> _Try | None:
     row = memory.get(key)
     if row is None or has_effect(posts):
         return None
-    standing = Standing(key, row.token_hash, row.fence, row.last_seq, row.acked_seq, dict(row.event_counts))
+    counts, size = dict(row.event_counts), row.event_bytes
+    standing = Standing(key, row.token_hash, row.fence, row.last_seq, row.acked_seq, counts, size, max_bytes=max_bytes)
     try:
         answers = standing.take_all(posts, masker, now=now)
     except NeedsLook:

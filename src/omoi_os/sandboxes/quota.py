@@ -23,6 +23,20 @@ MAX_HELD = 16
 _MAX_REMEMBERED = 20_000
 
 
+#: What the events of one sandbox may add up to, unless the settings say so (OMOI_SANDBOX_EVENTS_MB).
+MAX_EVENT_BYTES = 256 * 1024 * 1024
+#: What a row takes beside the event's data.
+ROW_BYTES = 200
+
+
+def used_up(sandbox_id: str, limit: int) -> TooMany:
+    """Return what a sandbox is answered whose events add up to its quota. It is stopped soon after."""
+    return TooMany(
+        f"the events of sandbox {sandbox_id} add up to its quota of {limit >> 20} MB (OMOI_SANDBOX_EVENTS_MB); "
+        "no more are stored"
+    )
+
+
 class Quota:
     """One bucket for each sandbox, in this process."""
 

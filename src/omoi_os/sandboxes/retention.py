@@ -42,5 +42,5 @@ async def prune_one(session: AsyncSession, sandbox_id: str, *, now: datetime) ->
     """Remove what one sandbox left. Its row stays, with its cost and how it ended."""
     for table in (SandboxEvent, SandboxBlob, SandboxMessage, Transcript):
         await session.execute(delete(table).where(table.sandbox_id == sandbox_id))
-    pruned: dict[str, object] = {"pruned_at": now, "event_counts": {}}
+    pruned: dict[str, object] = {"pruned_at": now, "event_counts": {}, "event_bytes": 0}
     await session.execute(update(Sandbox).where(Sandbox.id == sandbox_id).values(pruned))

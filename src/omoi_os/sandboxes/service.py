@@ -76,6 +76,7 @@ async def open_sandbox(
         last_seq=0,
         acked_seq=0,
         event_counts={},
+        event_bytes=0,
         cost_usd=0.0,
         tokens=0,
         created_at=now,

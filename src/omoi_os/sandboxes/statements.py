@@ -22,6 +22,7 @@ ARE_FREE = "s.id = ANY ((SELECT array_agg(id) FROM free)::text[])"
 #: What becomes of a sandbox's row `s`; `m` is what `positions` tells.
 MOVED = """
     last_seq = m.last_seq, acked_seq = m.acked_seq, event_counts = m.event_counts::json,
+    event_bytes = s.event_bytes + m.added_bytes,
     last_heartbeat_at = coalesce(m.heartbeat_at, s.last_heartbeat_at),
     first_heartbeat_at = coalesce(s.first_heartbeat_at, m.heartbeat_at),
     last_work_at = coalesce(m.work_at, s.last_work_at)
@@ -86,6 +87,7 @@ def positions(standings: Sequence[Standing]) -> tuple[str, ...]:
         numbers([each.last_seq for each in standings]),
         numbers([each.acked_seq for each in standings]),
         joined([msgspec.json.encode(each.event_counts).decode() for each in standings]),
+        numbers([each.added_bytes for each in standings]),
         numbers([each.heartbeat_at and each.heartbeat_at.isoformat() for each in standings]),
         numbers([each.work_at and each.work_at.isoformat() for each in standings]),
     )

@@ -21,7 +21,7 @@ from omoi_os.sandboxes.models import Sandbox, Transcript, TranscriptPart
 from omoi_os.strict_json import has_too_many_parts
 
 SESSION_ID = r"^[A-Za-z0-9_-]{1,100}$"
-#: What one conversation may add up to.
+#: What one conversation may add up to, unless the settings say so (OMOI_SANDBOX_TRANSCRIPT_MB).
 MAX_TOTAL_BYTES = 256 * 1024 * 1024
 #: No line that is shorter holds a secret.
 _SHORTEST_SECRET = 8
@@ -83,7 +83,15 @@ def session_of(raw: bytes) -> str | None:
     return named if isinstance(named, str) and re.fullmatch(SESSION_ID, named) else None
 
 
-async def store(session: AsyncSession, sandbox: Sandbox, part: Part, *, session_id: str, now: datetime) -> int:
+async def store(
+    session: AsyncSession,
+    sandbox: Sandbox,
+    part: Part,
+    *,
+    session_id: str,
+    now: datetime,
+    max_total: int = MAX_TOTAL_BYTES,
+) -> int:
     """Add a part and return how much is kept. A part that begins at 0 replaces what was there.
 
     `Conflict` when it does not begin where the last one ended: the worker then sends everything.
@@ -103,8 +111,8 @@ async def store(session: AsyncSession, sandbox: Sandbox, part: Part, *, session_
     transcript.received_bytes += part.received
     transcript.size_bytes += part.size
     transcript.updated_at = now
-    if transcript.size_bytes > MAX_TOTAL_BYTES:
-        raise TooLarge(f"the transcript of sandbox {sandbox.id} would exceed {MAX_TOTAL_BYTES} bytes in all")
+    if transcript.size_bytes > max_total:
+        raise TooLarge(f"the transcript of sandbox {sandbox.id} would exceed {max_total} bytes in all")
     await session.flush()
     session.add(TranscriptPart(sandbox_id=sandbox.id, start=part.start, content=part.packed))
     await session.flush()

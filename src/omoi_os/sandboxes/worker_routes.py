@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.api.deps import AppMasker, DbSession, Now
+from omoi_os.api.deps import AppMasker, AppSettings, DbSession, Now
 from omoi_os.api.downloads import Download
 from omoi_os.api.routers import make_router
 from omoi_os.api.uploads import Uploads
@@ -45,12 +45,13 @@ async def _use_up_connection(session: AsyncSession) -> None:
 
 @router.put("/blobs/{sha256}", summary="Keep a large value", openapi_extra=_BYTES)
 async def put_blob(
-    sandbox: SavingSandbox, sha256: str, request: Request, session: DbSession, masker: AppMasker
+    sandbox: SavingSandbox, sha256: str, request: Request, session: DbSession, masker: AppMasker, settings: AppSettings
 ) -> BlobStored:
     """Keep a value too large for an event, checked by its hash, before the event that names it."""
     async with _body(request, session, sandbox) as content:
         await off_loop(blobs.check, sha256, content)
-        await blobs.store(session, sandbox, sha256, await off_loop(blobs.masked, content, masker))
+        masked = await off_loop(blobs.masked, content, masker)
+        await blobs.store(session, sandbox, sha256, masked, max_total=settings.sandbox_blobs_mb << 20)
         return BlobStored(sha256=sha256, size=len(content))
 
 
@@ -60,6 +61,7 @@ async def put_transcript(
     request: Request,
     session: DbSession,
     masker: AppMasker,
+    settings: AppSettings,
     now: Now,
     session_id: Annotated[str | None, Query(pattern=transcripts.SESSION_ID, description="Else the lines' own.")] = None,
     offset: Annotated[int, Query(ge=0, lt=2**63, description="Where these lines begin in the worker's file.")] = 0,
@@ -71,7 +73,8 @@ async def put_transcript(
     async with _body(request, session, sandbox) as content:
         named = session_id or await off_loop(transcripts.session_of, content) or sandbox.id
         part = await off_loop(transcripts.pack, content, masker, start=offset)
-        kept = await transcripts.store(session, sandbox, part, session_id=named, now=now)
+        limit = settings.sandbox_transcript_mb << 20
+        kept = await transcripts.store(session, sandbox, part, session_id=named, now=now, max_total=limit)
         return TranscriptStored(session_id=named, size_bytes=kept)
 
 

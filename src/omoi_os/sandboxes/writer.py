@@ -24,6 +24,7 @@ from omoi_os.sandboxes.drafts import Batch
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.posts import Answer, Post, Received, Sender
 from omoi_os.sandboxes.quick import Memory
+from omoi_os.sandboxes.quota import MAX_EVENT_BYTES
 from omoi_os.sandboxes.service import UNKNOWN_TOKEN
 
 log = logging.getLogger(__name__)
@@ -45,7 +46,16 @@ APART_AT_ONCE = 4
 class Writer:
     """Takes posts, answers each after its commit. The posts of one sandbox are stored in the order they came."""
 
-    def __init__(self, sessions: Sessions, bus: Bus, masker: Masker, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        sessions: Sessions,
+        bus: Bus,
+        masker: Masker,
+        clock: Clock | None = None,
+        *,
+        max_event_bytes: int = MAX_EVENT_BYTES,
+    ) -> None:
+        self._max_bytes = max_event_bytes
         self._sessions, self._bus, self._masker = sessions, bus, masker
         self._clock = clock or Clock()
         self._memory = Memory()
@@ -140,7 +150,9 @@ class Writer:
                 rest = await self._store_quickly(pipeline, posts, now=now)
             if not rest:
                 return set()
-            outcome = await group.store(pipeline, self._bus, rest, now=now, masker=self._masker)
+            outcome = await group.store(
+                pipeline, self._bus, rest, now=now, masker=self._masker, max_bytes=self._max_bytes
+            )
         except psycopg.Error as error:
             if raw.closed:
                 self._fail(everyone)
@@ -163,7 +175,15 @@ class Writer:
         self, pipeline: Pipeline, posts: dict[str, list[Post]], *, now: datetime
     ) -> dict[str, list[Post]]:
         """Answer what one round trip can hold. Returns the others."""
-        answers = await quick.store(pipeline, self._bus, posts, now=now, masker=self._masker, memory=self._memory)
+        answers = await quick.store(
+            pipeline,
+            self._bus,
+            posts,
+            now=now,
+            masker=self._masker,
+            memory=self._memory,
+            max_bytes=self._max_bytes,
+        )
         for post, answer in answers:
             post.settle(answer)
         answered = {post.sandbox_id for post, _ in answers}
@@ -206,9 +226,12 @@ class Writer:
             if sandbox.token_hash != post.token_hash:
                 raise BadToken(UNKNOWN_TOKEN)
             if not post.alone:
-                return await intake.take_batch(session, self._bus, sandbox, post.batch, now=now, masker=self._masker)
-            draft = post.drafts[0]
-            row = await intake.take_one(session, self._bus, sandbox, draft, now=now, masker=self._masker)
+                return await intake.take_batch(
+                    session, self._bus, sandbox, post.batch, now=now, masker=self._masker, max_bytes=self._max_bytes
+                )
+            row = await intake.take_one(
+                session, self._bus, sandbox, post.drafts[0], now=now, masker=self._masker, max_bytes=self._max_bytes
+            )
             return Received(row.event_type, row.event_id, row.seq, row.created_at)
 
     def _fail(self, posts: Sequence[Post]) -> None:

@@ -1,4 +1,4 @@
-"""Records which branches were created for their task, and when each project had its last turn."""
+"""Records branches created for their task, the last turn of each project, and how large a sandbox's events are."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,6 +13,7 @@ def upgrade() -> None:
     op.add_column("tasks", sa.Column("branch_created", sa.Boolean(), server_default=sa.text("false"), nullable=False))
     # Tasks that were claimed before have their branch.
     op.execute("UPDATE tasks SET branch_created = true WHERE fence > 0")
+    op.add_column("sandboxes", sa.Column("event_bytes", sa.BigInteger(), server_default="0", nullable=False))
     op.create_table(
         "project_turns",
         sa.Column("project_id", sa.Uuid(), nullable=False),
@@ -43,4 +44,5 @@ def downgrade() -> None:
     op.drop_index("ix_tasks_not_before", "tasks")
     op.drop_index("ix_tasks_turn", "tasks")
     op.drop_table("project_turns")
+    op.drop_column("sandboxes", "event_bytes")
     op.drop_column("tasks", "branch_created")
