@@ -3,10 +3,12 @@
 import pytest
 
 from omoi_os.orchestrator import causes
+from omoi_os.orchestrator.check_runs import cause_of_failure
 from omoi_os.providers.base import EndReason, SandboxReport
 from omoi_os.sandboxes.lifecycle import StopCause
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.lifecycle import EndCause
+from omoi_os.tasks.verdict import Check
 
 WORK, PLATFORM = EndCause.WORK, EndCause.PLATFORM
 
@@ -45,3 +47,11 @@ def test_what_was_reported_says_who_ended_it(sandbox: Sandbox, failure_type: str
     exited = SandboxReport(False, EndReason.EXITED, exit_code=1)
 
     assert causes.of_end(sandbox, exited, failure_type=failure_type) == cause
+
+
+def test_a_verification_that_could_not_be_carried_out_is_not_the_works_failure() -> None:
+    failed, passed = Check("make test", 2, "1 failed"), Check("make lint", 0, "")
+
+    assert cause_of_failure([passed, failed]) == WORK
+    assert cause_of_failure([Check("verification", 127, "sh: verification: not found")]) == WORK
+    assert cause_of_failure([Check("verification", 1, "could not be carried out 5 times: no disk")]) == PLATFORM

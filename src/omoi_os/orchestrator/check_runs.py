@@ -19,6 +19,7 @@ from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import Purpose
 from omoi_os.sandboxes.service import Origin
 from omoi_os.tasks import repository as tasks_repository
+from omoi_os.tasks.lifecycle import EndCause
 from omoi_os.tasks.models import Task
 from omoi_os.tasks.verdict import Check, judge, with_warning
 from omoi_os.tickets.models import Ticket
@@ -32,6 +33,8 @@ CHECKOUT_TRIES = 8
 CHECKOUT_PAUSE_SECONDS = 0.05
 #: How often one verification is started over when the platform, not the work, is at fault.
 MAX_VERIFICATIONS = 5
+#: What stands for the checks when the platform could not run them.
+_VERIFICATION, _NOT_CARRIED_OUT = "verification", "could not be carried out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class Subject:
 async def run_checks(context: Context, subject: Subject) -> list[Check]:
     """Run every command in order, stopping at the first that fails."""
     if complaint := await _count_try(context, subject.task):
-        return [Check("verification", 1, complaint)]
+        return [Check(_VERIFICATION, 1, complaint)]
     checks: list[Check] = []
     for command in subject.commands:
         await _renew_lease(context, subject.task)
@@ -56,6 +59,12 @@ async def run_checks(context: Context, subject: Subject) -> list[Check]:
         if checks[-1].has_failed:
             break
     return checks
+
+
+def cause_of_failure(checks: Sequence[Check]) -> EndCause:
+    """Whether the work failed its checks, or the platform failed to run them."""
+    unrun = [check for check in checks if check.command == _VERIFICATION and check.output.startswith(_NOT_CARRIED_OUT)]
+    return EndCause.PLATFORM if unrun else EndCause.WORK
 
 
 async def _run_alone(context: Context, subject: Subject, command: str) -> Check:
@@ -91,7 +100,7 @@ async def _count_try(context: Context, task: Task) -> str | None:
         if task.verification_tries >= MAX_VERIFICATIONS:
             earlier = await sandboxes_repository.of_task(session, task.id, purpose=Purpose.VERIFY)
             why = earlier[-1].end_reason if earlier else "no sandbox could be created"
-            return f"could not be carried out {MAX_VERIFICATIONS} times: {why}"
+            return f"{_NOT_CARRIED_OUT} {MAX_VERIFICATIONS} times: {why}"
         task.verification_tries += 1
         return None
 

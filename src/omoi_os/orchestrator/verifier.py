@@ -17,7 +17,7 @@ from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.registry import make_forge
 from omoi_os.orchestrator import repositories
 from omoi_os.orchestrator.changed_checks import changed_checks
-from omoi_os.orchestrator.check_runs import Subject, patience, run_checks
+from omoi_os.orchestrator.check_runs import Subject, cause_of_failure, patience, run_checks
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.environment import ERROR_TYPE, missing_in
 from omoi_os.orchestrator.presence import is_present
@@ -32,7 +32,7 @@ from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
 from omoi_os.tasks import verification
-from omoi_os.tasks.lifecycle import TERMINAL, EndCause, TaskState
+from omoi_os.tasks.lifecycle import TERMINAL, TaskState
 from omoi_os.tasks.models import Task
 from omoi_os.tasks.verdict import Check, Verdict, judge
 from omoi_os.tasks.verification import acceptance_of
@@ -184,7 +184,7 @@ async def _decide(context: Context, task: Task, project: Project, finding: Findi
             session,
             context.bus,
             task,
-            cause=EndCause.WORK,
+            cause=cause_of_failure(finding.checks),
             reason=reason,
             backoff=context.backoff,
             now=now,
