@@ -1,5 +1,7 @@
 """Lists come in pages."""
 
+import base64
+import json
 from datetime import UTC, datetime
 
 import httpx
@@ -110,3 +112,40 @@ def test_a_cursor_is_url_safe_and_comes_back_as_it_was() -> None:
 def test_a_cursor_with_what_the_database_cannot_take_is_refused(key: str, reader: object) -> None:
     with pytest.raises(Invalid):
         paging.decode("things", paging.encode("things", key), reader)  # type: ignore[arg-type]
+
+
+FORGED_KEYS = [
+    ["9999-12-31T23:59:59-23:59", "x"],
+    ["0001-01-01T00:00:00+23:59", "x"],
+    ["2026-01-01T00:00:00+00:00", "\ud800"],
+    ["2026-01-01T00:00:00+00:00", "\x00"],
+    ["2026-01-01T00:00:00+00:00", {"a": 1}],
+    [float("inf")],
+    [1e300],
+    [True],
+    ["9" * 200],
+    ["\u0663"],
+    [["x"]],
+    [None],
+    [],
+]
+
+
+@pytest.mark.parametrize("key", FORGED_KEYS, ids=str)
+async def test_a_forged_cursor_is_bad_input_for_every_list(
+    app: FastAPI, admin: httpx.AsyncClient, worker: Worker, key: list[object]
+) -> None:
+    kinds = ["projects", "tickets", "tasks", "sandboxes", "users", "audit", "api-keys", "sessions", "events", "e:asc"]
+    lists = [
+        path.removeprefix("/api/v1").replace("{sandbox_id}", worker.id)
+        for path, operations in app.openapi()["paths"].items()
+        for parameter in operations.get("get", {}).get("parameters", [])
+        if parameter["name"] == "cursor" and "{user_id}" not in path
+    ]
+    assert len(lists) >= 9
+
+    for path in lists:
+        for kind in kinds:
+            forged = base64.urlsafe_b64encode(json.dumps([kind, *key]).encode()).decode().rstrip("=")
+            answer = await admin.get(path, params={"cursor": forged})
+            assert answer.status_code == 422, (path, kind, answer.text)

@@ -36,6 +36,13 @@ async def test_without_walls_the_same_attack_succeeds(attack: str, bare: Bench) 
     await catalogue.succeeds(bare, attack)
 
 
+async def test_the_host_s_command_line_is_not_shown(bench: Bench, bare: Bench) -> None:
+    read = ["cat", "/proc/cmdline"]
+
+    assert (await bench.exec(await bench.make(), read)).stdout == b""
+    assert (await bare.exec(await bare.make(), read)).stdout == Path("/proc/cmdline").read_bytes() != b""
+
+
 def a_bwrap(folder: Path) -> Path:
     """One of the right version that makes no sandboxes."""
     folder.mkdir()

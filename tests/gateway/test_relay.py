@@ -8,6 +8,7 @@ import pytest
 
 from omoi_os.audit.repository import list_entries
 from omoi_os.db.base import Sessions
+from omoi_os.gateway.parts import PARTS
 
 from .conftest import OpenDoor, Start
 from .places import Host
@@ -132,3 +133,25 @@ async def test_a_large_body_arrives_whole(open_door: OpenDoor, start: Start, api
 
     assert api.asked[0].body == body
     assert api.asked[0].headers["Content-Length"] == str(len(body))
+
+
+async def test_refused_calls_leave_one_entry_for_an_hour(
+    open_door: OpenDoor, start: Start, *, model: Host, sessions: Sessions
+) -> None:
+    door = await open_door()
+    runner = await start()
+    image = {"type": "image", "source": {"type": "url", "url": "https://attacker.example"}}
+    asked = {"model": "m", "messages": [{"role": "user", "content": [image]}]}
+
+    async with door.client() as client:
+        for _ in range(20):
+            async with client.get("/api/v1/projects") as answer:
+                assert answer.status == 403
+            async with client.post("/v1/messages", json=asked) as answer:
+                assert answer.status == 400
+    await runner.app[PARTS].trail.close()
+
+    async with sessions() as session:
+        (entry,) = await list_entries(session, kind=None, actor_id=door.sandbox.id, limit=10, before=None)
+    assert (entry.kind, entry.subject, entry.count) == ("refused_call", "GET /api/v1/projects", 40)
+    assert model.asked == []

@@ -183,3 +183,13 @@ async def test_the_data_folder_and_what_is_no_repository_are_no_beginning(
 
     for path in (inside, short_tmp / "link", short_tmp, short_tmp / "nothing", "/a\u0000b"):
         assert (await admin.post("/projects", json={"name": "x", "repo_url": str(path)})).status_code == 422
+
+
+async def test_only_an_administrator_chooses_the_provider(ada: httpx.AsyncClient, admin: httpx.AsyncClient) -> None:
+    body = {"name": "x", "settings": {"provider": "docker"}}
+
+    assert (await ada.post("/projects", json=body)).status_code == 403
+    path = f"/projects/{(await ada.post('/projects', json={'name': 'x'})).json()['id']}"
+    assert (await ada.patch(path, json={"settings": {"provider": "docker"}})).status_code == 403
+    assert (await admin.patch(path, json={"settings": {"provider": "docker"}})).status_code == 200
+    assert (await ada.patch(path, json={"settings": {"provider": "docker"}, "name": "y"})).status_code == 200

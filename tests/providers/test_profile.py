@@ -64,10 +64,11 @@ def test_the_mirror_is_bound_read_only() -> None:
 
 
 def test_the_kernels_lists_of_keys_are_hidden_where_there_are_any() -> None:
-    given = options(replace(USER, keys=("/proc/keys",)))
+    given = options(replace(USER, hidden=("/proc/keys", "/proc/cmdline")))
 
     assert given.index("/proc/keys") > given.index("--proc")
     assert contains(given, "--ro-bind", "/dev/null", "/proc/keys")
+    assert contains(given, "--ro-bind", "/dev/null", "/proc/cmdline")
     assert "/proc/keys" not in options(USER)
 
 

@@ -18,6 +18,11 @@ class BadJson:
     reason: str
 
 
+# Pydantic reads a model's fields from the attributes of any object, so that a body which is not JSON would pass as an
+# object that leaves everything out. It makes an exception for the types of this module.
+BadJson.__module__ = "builtins"
+
+
 class StrictRequest(Request):
     """A request whose JSON is read strictly."""
 

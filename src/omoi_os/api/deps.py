@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.models import Role, User
 from omoi_os.api.auth import SANDBOX_PREFIX, BearerToken, Identity, check_scope, identify_user
-from omoi_os.audit.trail import Trail, foreign
+from omoi_os.audit.trail import Trail, foreign, refused
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
@@ -85,7 +85,7 @@ async def known_user(session: AsyncSession, token: str, *, now: datetime) -> Ide
 
 async def current_identity(request: Request, token: BearerToken, session: DbSession, now: Now) -> Identity:
     """The user who calls and by what; `Forbidden` for a sandbox's token and for a key that may only read."""
-    await _note_foreign(request, token, session)
+    await _note_sandbox(request, token, session)
     identity = await known_user(session, token, now=now)
     check_scope(identity, request.method)
     return identity
@@ -99,15 +99,19 @@ async def current_user(identity: CurrentIdentity) -> User:
     return identity.user
 
 
-async def _note_foreign(request: Request, token: str, session: AsyncSession) -> None:
-    """A sandbox's token opens no user's route; on another sandbox's one it is worth an entry in the audit trail."""
-    wanted = request.path_params.get("sandbox_id")
-    if wanted is None or not token.startswith(SANDBOX_PREFIX):
+async def _note_sandbox(request: Request, token: str, session: AsyncSession) -> None:
+    """Leave an audit entry: a sandbox's token opens no user's route."""
+    if not token.startswith(SANDBOX_PREFIX):
         return
     caller = await sandboxes.by_token_hash(session, token_hash(token))
-    if caller is not None and caller.id != wanted:
-        trail: Trail = request.app.state.trail
-        await trail.record(foreign(caller.id, wanted, f"{request.method} {request.url.path}"))
+    if caller is None:
+        return
+    trail: Trail = request.app.state.trail
+    call, wanted = f"{request.method} {request.url.path}", request.path_params.get("sandbox_id")
+    if wanted is not None and caller.id != wanted:
+        await trail.record(foreign(caller.id, wanted, call))
+    else:
+        await trail.record(refused(caller.id, call, "a sandbox's token cannot do this"))
 
 
 CurrentUser = Annotated[User, Depends(current_user)]

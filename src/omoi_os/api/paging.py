@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 MAX_LIMIT = 500
 MAX_CURSOR = 300
+#: Times beyond these cannot be brought to another zone.
+_FIRST_YEAR, _LAST_YEAR = 1970, 9998
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many items at most.")]
 Cursor = Annotated[
@@ -42,9 +44,9 @@ def decode(kind: str, cursor: str, *readers: Callable[[str], Any]) -> tuple[Any,
     try:
         found = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
         name, *parts = found
-        if name == kind and len(parts) == len(readers):
+        if name == kind and len(parts) == len(readers) and all(isinstance(part, str) for part in parts):
             return tuple(read(part) for read, part in zip(readers, parts, strict=True))
-    except (binascii.Error, ValueError, TypeError, AttributeError, RecursionError):
+    except (binascii.Error, ValueError, TypeError, RecursionError, OverflowError):
         pass
     raise Invalid("cursor: not one that this list has handed out; leave it out to begin again")
 
@@ -57,13 +59,15 @@ def before_id(kind: str, cursor: str | None) -> UUID | None:
 def moment(text: str) -> datetime:
     """A time with its zone."""
     value = datetime.fromisoformat(text)
-    if value.tzinfo is None:
-        raise ValueError("no zone")
+    if value.tzinfo is None or not _FIRST_YEAR <= value.year <= _LAST_YEAR:
+        raise ValueError("no zone, or out of range")
     return value
 
 
 def number(text: str) -> int:
     """A number that fits the database's."""
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError("not a number")
     value = int(text)
     if not 0 <= value < 2**63:
         raise ValueError("out of range")
@@ -79,6 +83,7 @@ def cut(rows: Sequence[T], limit: int, cursor_of: Callable[[T], str]) -> tuple[S
 
 def plain(text: str) -> str:
     """Text that the database takes."""
-    if "\x00" in text:
+    # A lone surrogate cannot be encoded.
+    if b"\x00" in text.encode():
         raise ValueError("not text")
     return text

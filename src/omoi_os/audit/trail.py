@@ -44,6 +44,11 @@ def foreign(sandbox_id: str, wanted: str, detail: str) -> Entry:
     return Entry(AuditKind.FOREIGN_SANDBOX, sandbox_id, wanted, detail)
 
 
+def refused(sandbox_id: str, call: str, reason: str) -> Entry:
+    """A sandbox asked for something that it may not do."""
+    return Entry(AuditKind.REFUSED_CALL, sandbox_id, call, reason)
+
+
 async def write(
     session: AsyncSession, entry: Entry, *, masker: Masker, now: datetime, times: int = 1, alone: bool = False
 ) -> None:

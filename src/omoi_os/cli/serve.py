@@ -21,6 +21,8 @@ from omoi_os.orchestrator import health as orchestrator_health
 from omoi_os.printable import printable
 from omoi_os.providers.registry import make_provider
 
+_HOW_TO_SIGN_IN = "run `omoi sign-in` for a link"
+
 #: The orchestrator saves the work of its sandboxes before it stops them.
 SALVAGE_SECONDS = 60.0
 #: The API and the gateway let calls under way end.
@@ -178,11 +180,13 @@ async def _watch_orchestrator(settings: Settings) -> None:
 
 
 async def _sign_in(settings: Settings) -> str:
-    """The link, or how to get one if the database is away at this moment."""
+    """The link on a terminal; elsewhere, where it would stay in a log, or without the database, how to get one."""
+    if not sys.stdout.isatty():
+        return _HOW_TO_SIGN_IN
     try:
         return f"{await sign_in.link(settings)} (once, within 24 hours)"
     except SetupError:
-        return "run `omoi sign-in` for a link"
+        return _HOW_TO_SIGN_IN
 
 
 def _welcome(settings: Settings, link: str) -> None:

@@ -25,6 +25,9 @@ from omoi_os.tasks.models import Task
 MAX_AGE_SECONDS = 1.0
 _MAX_KNOWN = 4096
 
+#: Under this name a request carries the id of the sandbox that it was found to come from.
+CALLING_SANDBOX = web.RequestKey("calling_sandbox", str)
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -70,6 +73,7 @@ class Callers:
         caller = await self._find(token_hash(token))
         if caller is None:
             raise BadToken("this token is not known")
+        request[CALLING_SANDBOX] = caller.sandbox_id
         door = door_of(request)
         if door is not None and door != caller.door:
             await self._trail.record(foreign(door, caller.sandbox_id, f"its token came in by the door of {door}"))

@@ -10,6 +10,7 @@ from pathlib import Path
 from aiohttp import StreamReader, web
 
 from omoi_os import disk
+from omoi_os.audit.trail import refused
 from omoi_os.errors import DiskFull, Forbidden, ForgeError, NotFound, RequestError
 from omoi_os.forges import locks
 from omoi_os.forges.claims import PLATFORM_REFS
@@ -95,6 +96,7 @@ async def _receive(request: web.Request, caller: Caller, repository: Path, parts
     room, full = await push_quota.room(parts, caller, repository)
     reason = reason or full
     if reason is not None:
+        await parts.trail.record(refused(caller.sandbox_id, f"push {_refs(push)}", reason))
         # Git listens only once it has sent everything.
         async for _ in body:
             pass
@@ -121,6 +123,10 @@ async def _receive(request: web.Request, caller: Caller, repository: Path, parts
             # The client takes the answer for a promise.
             before_answer=partial(asyncio.to_thread, sync_refs, repository, [command.ref for command in push.commands]),
         )
+
+
+def _refs(push: pushes.Push) -> str:
+    return ", ".join(command.ref for command in push.commands[:5])
 
 
 def _guarding(parts: Parts, caller: Caller, commit: str | None) -> AbstractAsyncContextManager[Guard]:

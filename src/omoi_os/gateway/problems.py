@@ -9,7 +9,10 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from omoi_os import disk
+from omoi_os.audit.trail import refused
 from omoi_os.errors import DiskFull, Forbidden, NotFound, NotReady, OmoiError, TooLarge
+from omoi_os.gateway.callers import CALLING_SANDBOX
+from omoi_os.gateway.parts import PARTS
 
 #: Tells the agent's CLI that the same request would fail again.
 FINAL = {"x-should-retry": "false"}
@@ -61,6 +64,7 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
     try:
         return await handler(request)
     except OmoiError as error:
+        await _record(request, error)
         return _answer(request, error)
     except web.HTTPRequestEntityTooLarge:
         return _answer(request, TooLarge("the body is larger than is taken here"))
@@ -74,6 +78,13 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
         if isinstance(error, OSError):
             raise
         return _answer(request, NotReady("the database does not answer; try again in a moment"))
+
+
+async def _record(request: web.Request, error: OmoiError) -> None:
+    """Leave an audit entry for a call that a known sandbox may not make."""
+    if CALLING_SANDBOX in request and error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN):
+        call = f"{request.method} {request.path}"
+        await request.app[PARTS].trail.record(refused(request[CALLING_SANDBOX], call, str(error)))
 
 
 def _answer(request: web.Request, error: OmoiError) -> web.Response:

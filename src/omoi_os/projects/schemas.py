@@ -70,7 +70,8 @@ class ProjectSettings(BaseModel):
         ),
     )
     provider: Literal["local", "docker", "daytona"] | None = Field(
-        None, description="What makes this project's sandboxes; the installation's choice if left out."
+        None,
+        description="What creates this project's sandboxes; the installation's choice by default. Administrators only.",
     )
 
     model_features: list[ModelFeature] = Field(

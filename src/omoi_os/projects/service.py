@@ -17,7 +17,7 @@ from omoi_os.projects.models import Project
 from omoi_os.projects.schemas import ProjectIn
 
 #: Settings that only administrators change, with their defaults: they decide over what all projects share.
-ADMIN_SETTINGS: Mapping[str, Any] = {"weight": 1}
+ADMIN_SETTINGS: Mapping[str, Any] = {"weight": 1, "provider": None}
 
 
 async def create_project(

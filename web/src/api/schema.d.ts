@@ -1842,7 +1842,7 @@ export interface components {
             weight?: number;
             /**
              * Provider
-             * @description What makes this project's sandboxes; the installation's choice if left out.
+             * @description What creates this project's sandboxes; the installation's choice by default. Administrators only.
              */
             provider?: ("local" | "docker" | "daytona") | null;
             /**

@@ -28,8 +28,9 @@ ETC = (
     "ssl/openssl.cnf",
 )
 
-#: What the kernel tells about keys; a user namespace hides those of the same user's other processes from nobody.
-KEYS = ("/proc/keys", "/proc/key-users")
+#: What the kernel reports about the host: keys, which a user namespace does not hide from processes of the same user,
+#: and its own command line, which names the host's disks and can hold secrets of its boot loader.
+HIDDEN = ("/proc/keys", "/proc/key-users", "/proc/cmdline")
 
 _TOP_LEVEL = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
@@ -48,8 +49,8 @@ class Host:
     runtime: tuple[Path, ...]
     #: Whether /usr/local is there to be hidden.
     hides_local: bool
-    #: Which of `KEYS` there are.
-    keys: tuple[str, ...] = ()
+    #: Which of `HIDDEN` there are.
+    hidden: tuple[str, ...] = ()
 
 
 def look_at_host() -> Host:
@@ -68,7 +69,7 @@ def look_at_host() -> Host:
         etc=tuple(name for name in ETC if Path("/etc", name).exists()),
         runtime=runtime,
         hides_local=local.is_dir() and not needed,
-        keys=tuple(name for name in KEYS if Path(name).exists()),
+        hidden=tuple(name for name in HIDDEN if Path(name).exists()),
     )
 
 
@@ -79,7 +80,7 @@ def arguments(host: Host, folder: Path, *, door: Path | None, mirror: Path | Non
         *_system(host),
         *_etc(host, folder / "etc"),
         *("--proc", "/proc", "--dev", "/dev"),
-        *(option for name in host.keys for option in ("--ro-bind", os.devnull, name)),
+        *(option for name in host.hidden for option in ("--ro-bind", os.devnull, name)),
         *("--perms", "1777", "--size", str(max(memory_bytes // 4, 1 << 20)), "--tmpfs", "/dev/shm"),  # noqa: S108
         *("--remount-ro", "/dev"),
         *("--perms", "1777", "--size", str(max(memory_bytes // 2, 1 << 20)), "--tmpfs", "/tmp"),  # noqa: S108
