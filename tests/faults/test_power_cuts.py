@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from omoi_os import durable
 from tests.e2e.platform import PATIENCE, Json, Platform, wait_for
 from tests.faults.power import Disk, a_disk, needs_power
 
@@ -117,7 +118,7 @@ def test_what_a_platform_acknowledged_survives_every_power_cut(disk: Disk) -> No
     platform.log = Path(f"{disk.path}.log")
     platform.script("keep", SCRIPT)
     # Scripts are the user's own files, and not promised anything.
-    os.sync()
+    durable.sync_file_system(disk.path)
     ledger = Ledger()
     for number in range(CUTS):
         platform.start()

@@ -73,6 +73,8 @@ async def test_the_api_serves_and_names_the_warning(
 
     assert answer.status_code == 200
     named = {warning["key"]: warning["message"] for warning in answer.json()["warnings"]}
+    # On a busy machine the lack of an orchestrator may be named by now.
+    named.pop("no_orchestrator", None)
     assert named == {"disk_full": "the disk is full"}
 
 
