@@ -1,6 +1,7 @@
 """What counts as done."""
 
 from datetime import UTC, datetime
+from uuid import uuid4
 
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
@@ -8,13 +9,14 @@ from omoi_os.forges import git
 from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.local import LocalForge
 from omoi_os.forges.registry import make_forge
-from omoi_os.orchestrator import verifier
+from omoi_os.orchestrator import verdicts, verifier
 from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.protocol.events import Event, EventType
 from omoi_os.sandboxes.events import record_events
 from omoi_os.sandboxes.masking import Masker
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
+from omoi_os.tasks.repository import Requested
 from omoi_os.tasks.verdict import Verdict
 from tests.builders import a_project, a_task, a_ticket, a_work_sandbox
 from tests.orchestrator.conftest import MakeContext
@@ -67,7 +69,7 @@ async def test_no_verdict_is_stored_for_a_commit_that_is_no_longer_the_head(
         await git.run("update-ref", f"refs/heads/{branch}", made, git_dir=forge.path(repository))
         commits.append(made)
 
-    await verifier._decide(context, task, project, verifier.Finding(commits[0], Verdict.VERIFIED, None))
+    await verdicts.decide(context, task, project, verdicts.Finding(commits[0], Verdict.VERIFIED, None))
     async with sessions() as session:
         undecided = await session.get_one(Task, task.id)
     await verifier.verify(context)
@@ -78,3 +80,12 @@ async def test_no_verdict_is_stored_for_a_commit_that_is_no_longer_the_head(
     assert undecided.status == TaskState.VERIFYING
     assert done.result is not None
     assert (done.status, done.result["commit_sha"]) == (TaskState.COMPLETED, commits[1])
+
+
+def test_requested_verifications_take_turns_by_project() -> None:
+    one, other = uuid4(), uuid4()
+    requested = [Requested(uuid4(), project) for project in (one, one, one, other, other)]
+    ids = [each.task_id for each in requested]
+
+    assert verifier.in_turn(requested, running=frozenset()) == [ids[n] for n in (0, 3, 1, 4, 2)]
+    assert verifier.in_turn(requested, running={ids[0], ids[1]}) == [ids[n] for n in (3, 4, 2)]

@@ -1,6 +1,7 @@
 """Queries on tasks."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -127,7 +128,24 @@ async def earliest_not_before(session: AsyncSession, *, now: datetime) -> dateti
 
 
 async def verifying(session: AsyncSession) -> Sequence[UUID]:
-    """The tasks whose result is to be checked: for the first time, or again because somebody asked for it."""
-    due = (Task.status == TaskState.VERIFYING) | Task.verification_requested_at.is_not(None)
-    query = select(Task.id).where(due).order_by(Task.id)
+    """The tasks whose result is to be checked for the first time."""
+    query = select(Task.id).where(Task.status == TaskState.VERIFYING).order_by(Task.id)
     return (await session.execute(query)).scalars().all()
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """A task whose stored commit is to be checked again because somebody asked for it."""
+
+    task_id: UUID
+    project_id: UUID
+
+
+async def requested_verifications(session: AsyncSession) -> list[Requested]:
+    """The verifications that were asked for, oldest first."""
+    query = (
+        select(Task.id, Task.project_id)
+        .where(Task.verification_requested_at.is_not(None))
+        .order_by(Task.verification_requested_at, Task.id)
+    )
+    return [Requested(*row) for row in (await session.execute(query)).all()]
