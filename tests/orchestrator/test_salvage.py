@@ -24,6 +24,7 @@ from omoi_os.errors import ProviderUnavailable
 from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.local import LocalForge
 from omoi_os.gateway.server import serving
+from omoi_os.monitoring import warnings
 from omoi_os.orchestrator import endings, salvage
 from omoi_os.orchestrator.assignments import Work, work_spec
 from omoi_os.orchestrator.branches import ensure_branch
@@ -159,17 +160,26 @@ async def test_work_that_could_not_be_saved_while_the_gateway_was_away_is_saved_
     assert found.disk_bytes
     assert "its uncommitted work is not saved yet" in (task.error or "")
     assert await claim(lost.context) == [], "the next attempt waits"
+    await salvage.look_after(lost.context)
+    async with lost.context.sessions() as other:
+        (warning,) = await warnings.current(other, now=lost.context.now())
+    assert (warning.key, "of 1 ended sandbox is not saved" in warning.message) == ("unsaved_work", True)
     await reconcile(lost.context)
     await lost.context.jobs.finish("remove ", timeout=60)
     assert lost.folder.is_dir(), "the disk is kept although the row has ended"
     await lost.retry()
-    assert ((await lost.salvage()).attempts, lost.saved()) == (2, "")
+    found = await lost.salvage()
+    assert (found.state, found.attempts >= 2, lost.saved()) == ("pending", True, "")
 
     async with gateway(lost, database_url):
         await lost.retry()
 
     assert ((await lost.salvage()).state, lost.saved()) == ("saved", "half")
     assert not lost.folder.exists()
+    lost.context.watch.forget("unsaved work")
+    await salvage.look_after(lost.context)
+    async with lost.context.sessions() as other:
+        assert await warnings.current(other, now=lost.context.now()) == []
     (second,) = await claim(lost.context)
     assert (second.sandbox.attempt, second.task.feedback) == (2, None)
 
@@ -242,6 +252,7 @@ async def test_beyond_the_limit_kept_work_is_dropped_with_an_audit_entry(
     kept = await lost.salvage()
     if limit == "age":
         await salvage.look_after(lost.context)
+        await lost.context.jobs.finish("salvage ", timeout=120)
         assert (await lost.salvage()).state == "pending", "within the limits it is kept"
         old = kept.created_at - timedelta(hours=73)
         await session.execute(update(SandboxSalvage).values(created_at=old))

@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 from functools import partial
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from omoi_os.errors import ProviderError, ProviderUnavailable, SandboxGone
+from omoi_os.monitoring import warnings
 from omoi_os.orchestrator.assignments import Work, work_environment
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.presence import is_present
@@ -32,6 +33,10 @@ SALVAGE_TIMEOUT = timedelta(seconds=45)
 LEASE = timedelta(minutes=4)
 #: How long an orchestrator leaves a sandbox alone that another one is salvaging.
 PEER_PAUSE_SECONDS = 2.0
+
+#: The condition that work is kept because it could not be saved, and how often it is reported.
+WARNING, _WARNING_SOURCE = "unsaved_work", "orchestrators"
+WARN_SECONDS = 30.0
 
 _GIB = 1024**3
 
@@ -152,11 +157,30 @@ async def look_after(context: Context) -> None:
     async with context.sessions() as session:
         query = select(Sandbox.provider).join(SandboxSalvage, SandboxSalvage.sandbox_id == Sandbox.id)
         names = set((await session.execute(query.where(SandboxSalvage.state.in_(UNSAVED)).distinct())).scalars())
+    if context.watch.is_due("unsaved work", every=WARN_SECONDS):
+        await _warn(context)
     for name in names:
         try:
             await _look_after(context, context.providers.get(name))
         except ProviderUnavailable as error:
             log.warning("%s: kept work cannot be saved now: %s", name, error)
+
+
+async def _warn(context: Context) -> None:
+    """Report that work is not saved, for as long as that is so; all orchestrators share one warning."""
+    async with context.sessions() as session, session.begin():
+        query = select(func.count(), func.coalesce(func.sum(SandboxSalvage.disk_bytes), 0)).select_from(SandboxSalvage)
+        query = query.join(Sandbox, Sandbox.id == SandboxSalvage.sandbox_id)
+        query = query.where(SandboxSalvage.state.in_(UNSAVED), Sandbox.status.in_(ENDED))
+        count, size = (await session.execute(query)).one()
+        if not count:
+            await warnings.clear(session, key=WARNING, source=_WARNING_SOURCE)
+            return
+        message = (
+            f"The uncommitted work of {count} ended {'sandbox' if count == 1 else 'sandboxes'} is not saved yet "
+            f"({int(size or 0) >> 20} MiB kept); saving is retried. See `salvage` of each sandbox."
+        )
+        await warnings.report(session, key=WARNING, source=_WARNING_SOURCE, message=message, now=context.now())
 
 
 async def _look_after(context: Context, provider: SandboxProvider) -> None:
