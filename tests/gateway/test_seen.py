@@ -115,6 +115,24 @@ async def test_what_was_recorded_is_not_asked_for_again(
     assert told == ["queued", "delivered", "seen"]
 
 
+async def test_a_message_that_is_queued_for_a_conversation_that_carried_it_before_is_seen_too(
+    open_door: OpenDoor, sessions: Sessions, bus: PostgresBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, other = await open_door(), await open_door()
+    message_id = await say(sessions, bus, other, delivered=True)
+    sightings = Sightings(sessions, bus)
+    body = json.dumps(with_marks(message_id)).encode()
+    await sightings.record(mine.sandbox.id, sightings.fresh(mine.sandbox.id, body))
+    async with sessions.begin() as session:
+        (await session.get_one(SandboxMessage, message_id)).sandbox_id = mine.sandbox.id
+    assert sightings.fresh(mine.sandbox.id, body) == set()
+
+    monkeypatch.setattr("omoi_os.gateway.seen.AGAIN_SECONDS", 0.0)
+    await sightings.record(mine.sandbox.id, sightings.fresh(mine.sandbox.id, body))
+
+    assert await status(sessions, message_id) == "seen"
+
+
 async def test_what_could_not_be_recorded_is_found_again(
     open_door: OpenDoor, bus: PostgresBus, short_tmp: Path
 ) -> None:

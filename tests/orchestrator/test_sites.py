@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from omoi_os.config import load_settings
 from omoi_os.db.base import Sessions, plain_url
 from omoi_os.errors import SetupError
 from omoi_os.identity import site_of
+from omoi_os.monitoring import warnings
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.presence import presence
 from omoi_os.orchestrator.sites import attend_sites, check_site, serve_sites
@@ -58,6 +59,11 @@ async def _look(sessions: Sessions, sandbox_id: str) -> tuple[Sandbox, Task]:
         return sandbox, await session.get_one(Task, sandbox.task_id)
 
 
+async def _warnings(sessions: Sessions) -> list[str]:
+    async with sessions() as session:
+        return [each.message for each in await warnings.current(session, now=datetime.now(UTC))]
+
+
 async def _until_ended(context: Context, sandbox_id: str) -> tuple[Sandbox, Task]:
     async with asyncio.timeout(PATIENCE):
         while True:
@@ -99,7 +105,12 @@ async def test_a_site_with_an_orchestrator_that_lives_is_left_alone(
             await _attend(context)
             await asyncio.sleep(0.01)
         assert (await _look(sessions, sandbox_id))[0].status == SandboxState.RUNNING
+        assert await _warnings(sessions) == []
+    await attend_sites(context)
+    assert ["their-host" in each for each in await _warnings(sessions)] == [True]
     assert (await _until_ended(context, sandbox_id))[0].status == SandboxState.LOST
+    await _attend(context)
+    assert await _warnings(sessions) == []
 
 
 async def test_a_site_gets_its_time_after_a_restart_of_everything(

@@ -1,7 +1,6 @@
 """`omoi sign-in`: a link that signs a browser in, once."""
 
 import asyncio
-from datetime import UTC, datetime
 from typing import Any
 
 from omoi_os.accounts import sessions
@@ -9,6 +8,7 @@ from omoi_os.cli.database import connected
 from omoi_os.config import Settings, load_settings
 from omoi_os.db import embedded
 from omoi_os.db.base import make_engine, make_sessions
+from omoi_os.db.clock import Clock
 from omoi_os.db.migrate import answering
 
 
@@ -24,6 +24,8 @@ async def link(settings: Settings) -> str:
     try:
         with answering():
             async with make_sessions(engine).begin() as session:
-                return await sessions.make_link(session, base_url=settings.effective_api_url, now=datetime.now(UTC))
+                clock = Clock()
+                await clock.read(session)
+                return await sessions.make_link(session, base_url=settings.effective_api_url, now=clock.now())
     finally:
         await engine.dispose()

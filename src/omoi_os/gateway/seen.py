@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from datetime import UTC, datetime
+import math
+import time
 from itertools import islice
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from omoi_os.bus.base import Bus
 from omoi_os.db.base import Sessions
+from omoi_os.db.clock import Clock
 from omoi_os.protocol.messages import ids_in
 from omoi_os.sandboxes.messages import mark_seen
 
@@ -21,6 +23,8 @@ MAX_FRESH = 500
 _MAX_KNOWN = 10_000
 _MAX_SANDBOXES = 4096
 _RETRY_SECONDS = (0.2, 1.0, 2.0)
+#: A message may be queued for a sandbox whose conversation carried it before, so what was recorded is looked at again.
+AGAIN_SECONDS = 60.0
 
 
 class Sightings:
@@ -32,7 +36,9 @@ class Sightings:
     def __init__(self, sessions: Sessions, bus: Bus) -> None:
         self._sessions = sessions
         self._bus = bus
-        self._known: dict[str, set[str]] = {}
+        self._clock = Clock()
+        #: When each message was last recorded, by sandbox.
+        self._known: dict[str, dict[str, float]] = {}
 
     def fresh(self, sandbox_id: str, body: bytes) -> set[str]:
         """The messages in a request that were in none before; the caller records them. Asks nobody."""
@@ -41,24 +47,26 @@ class Sightings:
             return found
         if len(self._known) >= _MAX_SANDBOXES:
             self._known.clear()
-        known = self._known.setdefault(sandbox_id, set())
+        known, now = self._known.setdefault(sandbox_id, {}), time.monotonic()
         if len(known) >= _MAX_KNOWN:
             known.clear()
-        fresh = set(islice((mark for mark in found if mark not in known), MAX_FRESH))
-        known |= fresh
+        due = (mark for mark in found if now - known.get(mark, -math.inf) >= AGAIN_SECONDS)
+        fresh = set(islice(due, MAX_FRESH))
+        known.update(dict.fromkeys(fresh, now))
         return fresh
 
     async def record(self, sandbox_id: str, found: set[str]) -> None:
         """Give each message its receipt. What the database does not take now is found again in the next request."""
-        now = datetime.now(UTC)
         ids = [UUID(mark) for mark in found]
         for seconds in _RETRY_SECONDS:
             try:
                 async with self._sessions.begin() as session:
-                    await mark_seen(session, self._bus, sandbox_id, ids, now=now)
+                    await self._clock.read(session)
+                    await mark_seen(session, self._bus, sandbox_id, ids, now=self._clock.now())
             except (DBAPIError, PoolTimeoutError) as error:
                 log.warning("messages that sandbox %s has seen are not recorded yet: %s", sandbox_id, error)
                 await asyncio.sleep(seconds)
             else:
                 return
-        self._known.get(sandbox_id, set()).difference_update(found)
+        for mark in found:
+            self._known.get(sandbox_id, {}).pop(mark, None)

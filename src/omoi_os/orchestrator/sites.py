@@ -2,11 +2,14 @@
 
 import logging
 import socket
+from collections.abc import Sequence
 from functools import partial
 
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.errors import SetupError
+from omoi_os.monitoring import warnings
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.endings import settle
 from omoi_os.orchestrator.presence import is_present
@@ -19,6 +22,7 @@ from omoi_os.tasks.models import Task
 
 log = logging.getLogger(__name__)
 
+KEY = "site_absent"
 SERVE_SECONDS = 5.0
 #: How long a site must be without an orchestrator before a sandbox there that nobody needs any more counts as ended.
 OVER_SECONDS = 30.0
@@ -34,6 +38,7 @@ async def attend_sites(context: Context) -> None:
     async with context.sessions() as session, session.begin():
         found = await sites.alive_elsewhere(session, _own(context))
         absent = {row.site: _mark(row, site) for row, _, site in found if not await _is_served(context, site)}
+        await _report(session, context, [(row, site) for row, _, site in found if row.site in absent])
     absent_for = context.watch.lasting("absent sites", set(absent.values()))
     for row, task, site in found:
         if row.site not in absent:
@@ -58,6 +63,20 @@ async def check_site(context: Context) -> None:
                 f"{context.settings.data_dir} is a copy of the data folder that an orchestrator on {found.host} uses:"
                 f" stop that one, or remove {context.settings.data_dir / 'site'} to start as another installation"
             )
+
+
+async def _report(session: AsyncSession, context: Context, absent: Sequence[tuple[Sandbox, Site | None]]) -> None:
+    """Warn that sandboxes are out of reach, and withdraw that when there are none."""
+    source = f"orchestrator {context.owner}"
+    if not absent:
+        await warnings.clear(session, key=KEY, source=source)
+        return
+    hosts = sorted({site.host if site else "a machine that is not known any more" for _, site in absent})
+    message = (
+        f"no orchestrator serves the data folder of {len(absent)} sandboxes ({', '.join(hosts[:5])}): start one there,"
+        f" or their tasks are retried elsewhere after {context.settings.site_lost_after_seconds:g} s"
+    )
+    await warnings.report(session, key=KEY, source=source, message=message, now=context.now())
 
 
 def _own(context: Context) -> set[str]:
