@@ -15,6 +15,8 @@ from omoi_os.gateway.estimates import cap_output, estimate
 from omoi_os.gateway.model_requests import Reducer, filter_betas, read_request, write_request
 from omoi_os.gateway.parts import PARTS, Parts
 from omoi_os.gateway.problems import FINAL, model_error
+from omoi_os.off_loop import off_loop
+from omoi_os.protocol.messages import ids_in
 from omoi_os.sandboxes import metering
 from omoi_os.sandboxes.lifecycle import Purpose
 from omoi_os.sandboxes.reservations import Estimate, Refused
@@ -25,6 +27,9 @@ MAX_BODY_BYTES = 32 * 1024 * 1024
 
 #: A body of this size or more is parsed in a thread, so that other sandboxes do not wait.
 _LARGE_BODY_BYTES = 256 * 1024
+
+#: A body that takes longer to arrive holds room that others wait for.
+_BODY_SECONDS = 120.0
 
 _MESSAGES = "/v1/messages"
 
@@ -72,17 +77,11 @@ async def post_message(request: web.Request) -> web.StreamResponse:
         allowance = await _read_allowance(parts, caller)
         if sentence := allowance.why_not():
             return await _refuse(parts, caller, sentence)
-        # Read only now: a body may be large, and so no more of them are held than there are slots.
-        prepared = await _prepare(await request.read(), caller, parts)
-        call.model = prepared.model
-        if request.path == _MESSAGES:
-            if allowance.budget_usd is not None and (sentence := await _reserve(call, prepared)):
-                return await _refuse(parts, caller, sentence)
-            _note_messages(parts, caller, prepared.body)
-        try:
-            answer = await call.open(_path_and_query(request), prepared.body, headers=_request_headers(request, caller))
-        except (ClientError, TimeoutError) as error:
-            return model_error(502, f"The model does not answer ({type(error).__name__}): trying again may help.")
+        # Read only now: a body may be large, and so no more of them are held than there is room for.
+        async with parts.bodies.room(caller.sandbox_id, request.content_length or MAX_BODY_BYTES):
+            answer = await _send(request, call, budgeted=allowance.budget_usd is not None)
+        if isinstance(answer, web.Response):
+            return answer
         if answer.content_type == "text/event-stream" and answer.status == HTTPStatus.OK:
             return await _pass_stream(request, answer, call)
         return await _pass_whole(answer, call, parts)
@@ -90,9 +89,33 @@ async def post_message(request: web.Request) -> web.StreamResponse:
         parts.background.start(call.end())
 
 
-def _note_messages(parts: Parts, caller: Caller, body: bytes) -> None:
+async def _send(request: web.Request, call: Call, *, budgeted: bool) -> ClientResponse | web.Response:
+    """Send a call and return the start of its answer, or what the sandbox is answered in its place.
+
+    The body is gone when this returns.
+    """
+    parts, caller = request.app[PARTS], call.caller
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            raw = await request.read()
+    except TimeoutError:
+        raise RequestError(f"the body did not arrive within {_BODY_SECONDS:g} s") from None
+    prepared = await _prepare(raw, caller, parts)
+    del raw
+    call.model = prepared.model
+    if request.path == _MESSAGES:
+        if budgeted and (sentence := await _reserve(call, prepared)):
+            return await _refuse(parts, caller, sentence)
+        _note_messages(parts, caller, prepared.message_ids)
+    try:
+        return await call.open(_path_and_query(request), prepared.body, headers=_request_headers(request, caller))
+    except (ClientError, TimeoutError) as error:
+        return model_error(502, f"The model does not answer ({type(error).__name__}): trying again may help.")
+
+
+def _note_messages(parts: Parts, caller: Caller, message_ids: set[str]) -> None:
     """What was said to the agent and is in a request has been seen; the call does not wait for the receipt."""
-    if fresh := parts.sightings.fresh(caller.sandbox_id, body):
+    if fresh := parts.sightings.fresh_of(caller.sandbox_id, message_ids):
         parts.background.start(parts.sightings.record(caller.sandbox_id, fresh))
 
 
@@ -104,13 +127,16 @@ class _Prepared:
     body: bytes
     model: str
     estimate: Estimate
+    message_ids: set[str]
 
 
 async def _prepare(raw: bytes, caller: Caller, parts: Parts) -> _Prepared:
     """Reduce a request to what the sandbox may send, and estimate its cost."""
     if len(raw) < _LARGE_BODY_BYTES:
         return _reduce(raw, caller, parts)
-    return await asyncio.to_thread(_reduce, raw, caller, parts)
+    # One of each sandbox at a time, so that nobody waits behind many of another.
+    async with parts.parse_slots.one(caller.sandbox_id):
+        return await off_loop(_reduce, raw, caller, parts)
 
 
 def _reduce(raw: bytes, caller: Caller, parts: Parts) -> _Prepared:
@@ -121,7 +147,8 @@ def _reduce(raw: bytes, caller: Caller, parts: Parts) -> _Prepared:
     if not isinstance(model, str):
         raise RequestError("model must be the name of a model")
     body = write_request(content)
-    return _Prepared(content, body, model, estimate(content, body, "scripted" if parts.upstream.scripted else model))
+    cost = estimate(content, body, "scripted" if parts.upstream.scripted else model)
+    return _Prepared(content, body, model, cost, ids_in(body))
 
 
 async def _reserve(call: Call, prepared: _Prepared) -> str | None:
@@ -131,7 +158,7 @@ async def _reserve(call: Call, prepared: _Prepared) -> str | None:
         return outcome.sentence
     if outcome.max_tokens != prepared.content.get("max_tokens"):
         cap_output(prepared.content, outcome.max_tokens)
-        prepared.body = await asyncio.to_thread(write_request, prepared.content)
+        prepared.body = await off_loop(write_request, prepared.content)
     return None
 
 

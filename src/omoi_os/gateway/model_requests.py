@@ -10,6 +10,7 @@ from pydantic_core import from_json
 from omoi_os.errors import RequestError
 from omoi_os.gateway import model_allowlist as allowed
 from omoi_os.projects.model_features import ModelFeature
+from omoi_os.strict_json import MAX_PARTS, has_too_many_parts
 
 #: Blocks nest in tool results and documents, never deeper than this.
 _MAX_BLOCK_DEPTH = 8
@@ -21,8 +22,11 @@ def read_request(raw: bytes) -> Object:
     """Parse a request body.
 
     Raises `RequestError` when it is not one JSON object in UTF-8 that every parser reads alike: a repeated key,
-    NaN, a lone surrogate, nesting deeper than 200 or a number out of range is refused.
+    NaN, a lone surrogate, nesting deeper than 200 or a number out of range is refused. So are more values than any
+    conversation has: building them would hold up the other sandboxes.
     """
+    if has_too_many_parts(raw):
+        raise RequestError(f"the body has more than {MAX_PARTS} values")
     try:
         # Checks encoding, depth and numbers; it keeps the last of repeated keys, so the second pass looks for those.
         from_json(raw, allow_inf_nan=False)

@@ -11,6 +11,7 @@ from aiohttp import ClientSession, web
 from omoi_os.audit.trail import Trail
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
+from omoi_os.gateway.bodies import Bodies
 from omoi_os.gateway.callers import Callers
 from omoi_os.gateway.reservations import Reservations
 from omoi_os.gateway.seen import Sightings
@@ -92,6 +93,8 @@ class Parts:
     reservations: Reservations
     #: Bounds how many bodies and streams of one sandbox are held at a time.
     model_slots: Slots = field(default_factory=lambda: Slots(8))
+    parse_slots: Slots = field(default_factory=lambda: Slots(1))
+    bodies: Bodies = field(default_factory=Bodies)
     git_slots: Slots = field(default_factory=lambda: Slots(4))
     push_slots: Slots = field(default_factory=lambda: Slots(1))
     background: Background = field(default_factory=Background)

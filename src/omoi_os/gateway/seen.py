@@ -42,7 +42,10 @@ class Sightings:
 
     def fresh(self, sandbox_id: str, body: bytes) -> set[str]:
         """The messages in a request that were in none before; the caller records them. Asks nobody."""
-        found = ids_in(body)
+        return self.fresh_of(sandbox_id, ids_in(body))
+
+    def fresh_of(self, sandbox_id: str, found: set[str]) -> set[str]:
+        """Those of the messages in a request that were in none before."""
         if not found:
             return found
         if len(self._known) >= _MAX_SANDBOXES:

@@ -12,6 +12,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from omoi_os.errors import ConfigError
+from omoi_os.off_loop import LARGE, off_loop
 from omoi_os.scripted_model import headers
 from omoi_os.scripted_model.conversation import Conversation, read_conversation
 from omoi_os.scripted_model.failures import Failures, error_body
@@ -19,6 +20,7 @@ from omoi_os.scripted_model.judgements import choose_judgement, schema_name, wan
 from omoi_os.scripted_model.player import Reply, choose_reply
 from omoi_os.scripted_model.scripts import Library
 from omoi_os.scripted_model.stream import Event, cut, encode, to_events, to_message
+from omoi_os.strict_json import has_too_many_parts
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 
@@ -51,7 +53,12 @@ def make_app(scripts_dir: Path | None) -> web.Application:
 async def post_message(request: web.Request) -> web.StreamResponse:
     """Answer with the reply that is due in this conversation."""
     body = await _read_body(request)
-    conversation = read_conversation(body, is_subagent=_AGENT in request.headers)
+    large = (request.content_length or 0) > LARGE
+    is_subagent = _AGENT in request.headers
+    if large:
+        conversation = await off_loop(read_conversation, body, is_subagent=is_subagent)
+    else:
+        conversation = read_conversation(body, is_subagent=is_subagent)
     task = _task(request, conversation)
     wanted = wanted_schema(body)
     try:
@@ -74,7 +81,8 @@ async def post_message(request: web.Request) -> web.StreamResponse:
 
 async def count_tokens(request: web.Request) -> web.Response:
     """A rough count: four characters are a token."""
-    return web.json_response({"input_tokens": len(json.dumps(await _read_body(request))) // 4})
+    body = await off_loop(json.dumps, await _read_body(request))
+    return web.json_response({"input_tokens": len(body) // 4})
 
 
 async def hello(_request: web.Request) -> web.Response:
@@ -83,13 +91,21 @@ async def hello(_request: web.Request) -> web.Response:
 
 
 async def _read_body(request: web.Request) -> dict[str, Any]:
-    try:
-        body = json.loads(await request.read())
-    except (ValueError, RecursionError):
-        body = None
+    raw = await request.read()
+    body = await off_loop(_parse, raw) if len(raw) > LARGE else _parse(raw)
     if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
         raise web.HTTPBadRequest(reason="The body must be a JSON object with a list of messages")
     return body
+
+
+def _parse(raw: bytes) -> Any:
+    """The body; None where it is not JSON, or has more values than any conversation."""
+    if has_too_many_parts(raw):
+        return None
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _task(request: web.Request, conversation: Conversation) -> str:

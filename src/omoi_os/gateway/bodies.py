@@ -1,0 +1,38 @@
+"""Room for the bodies of model calls: bounded for each sandbox and for the gateway, so that memory is."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+#: What the bodies under way of one sandbox, and of all of them, may add up to. One body always fits.
+MAX_BYTES_EACH = 64 * 1024 * 1024
+MAX_BYTES = 256 * 1024 * 1024
+
+
+class Bodies:
+    """Counts the bytes of bodies between their arrival and the start of their answers; others wait unread."""
+
+    def __init__(self, *, each: int = MAX_BYTES_EACH, total: int = MAX_BYTES) -> None:
+        self._each, self._total = each, total
+        self._held: Counter[str] = Counter()
+        self._changed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def room(self, sandbox_id: str, size: int) -> AsyncIterator[None]:
+        """Hold room for a body of this size as long as the block runs, after waiting for it."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._fits(sandbox_id, size))
+            self._held[sandbox_id] += size
+        try:
+            yield
+        finally:
+            self._held[sandbox_id] -= size
+            if self._held[sandbox_id] <= 0:
+                del self._held[sandbox_id]
+            async with self._changed:
+                self._changed.notify_all()
+
+    def _fits(self, sandbox_id: str, size: int) -> bool:
+        own, all_held = self._held[sandbox_id], self._held.total()
+        return (own == 0 or own + size <= self._each) and (all_held == 0 or all_held + size <= self._total)
