@@ -25,7 +25,7 @@ def test_what_happens_appears_by_itself_and_leads_there(page: Page, platform: Pl
     platform.until(first["id"], "completed")
     page.goto(f"/activity?project={first['project_id']}")
     feed = page.get_by_role("log", name=re.compile("What happens"))
-    expect(feed.get_by_text("Task verified")).to_be_visible()
+    expect(feed.get_by_text("Result: unchecked")).to_be_visible()
 
     platform.ticket("Another run seen by everyone", project_id=first["project_id"])
     expect(feed.get_by_text("Task is running")).to_be_visible()

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import violations
 from tests.browser.runs import badge
-from tests.e2e.platform import Json, Platform
+from tests.e2e.platform import ENDED, Json, Platform, wait_for
 
 #: Each outcome's words and tone.
 LOOKS = {
@@ -45,6 +45,16 @@ class Runs:
     sandboxes: dict[str, str]
 
 
+def at_its_end(platform: Platform, task_id: str) -> Json:
+    """The task once it has ended; one that fails takes three attempts of several rounds each."""
+
+    def look() -> Json | None:
+        task = platform.task(task_id)
+        return task if task["status"] in ENDED else None
+
+    return wait_for(f"task {task_id} to end", look, patience=600)
+
+
 @pytest.fixture(scope="module")
 def runs(platform: Platform) -> Runs:
     word = f"outcome{uuid4().hex[:6]}"
@@ -58,7 +68,7 @@ def runs(platform: Platform) -> Runs:
     }
     platform.until(tasks["no_result"]["id"], "running")
     platform.post(f"/tasks/{tasks['no_result']['id']}/cancel")
-    ended = {outcome: platform.finished(task["id"]) for outcome, task in tasks.items()}
+    ended = {outcome: at_its_end(platform, task["id"]) for outcome, task in tasks.items()}
     sandboxes = {outcome: str(platform.sandboxes(task["id"])[0]["id"]) for outcome, task in tasks.items()}
     for sandbox_id in sandboxes.values():
         platform.event(sandbox_id, "sandbox.terminated")

@@ -33,6 +33,7 @@ async def spent(sessions: Sessions, door: Door) -> tuple[float, int]:
     assert sandbox is not None
     assert task is not None
     assert (sandbox.cost_usd, sandbox.tokens) == (task.cost_usd, task.tokens)
+    assert sandbox.simulated_cost_usd == task.simulated_cost_usd in (0, task.cost_usd)
     return round(task.cost_usd, 9), task.tokens
 
 

@@ -11,6 +11,8 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, Resul
 
 from omoi_os.db.base import Sessions
 from omoi_os.gateway.parts import PARTS
+from omoi_os.sandboxes.metering import budget_used_up
+from omoi_os.sandboxes.models import Sandbox
 from omoi_os.scripted_model.server import NO_SCRIPT
 
 from .answers import BODY, COST, STREAM, TOKENS, USAGE, error, refusal, saying, spent, streaming
@@ -190,6 +192,15 @@ async def test_without_a_key_the_scripted_model_plays_and_is_charged_as_sonnet(
     cost, tokens = await spent(sessions, door)
     assert cost > 0
     assert tokens > 0
+    async with sessions() as session:
+        sandbox = await session.get_one(Sandbox, door.sandbox.id)
+    assert sandbox.simulated_cost_usd == sandbox.cost_usd
+
+
+def test_a_sentence_about_money_says_when_it_is_simulated() -> None:
+    assert "($0.02 spent)" in budget_used_up(0.01, 0.02)
+    assert "($0.02 spent, simulated)" in budget_used_up(0.01, 0.02, simulated_usd=0.02)
+    assert "($0.50 spent, of it $0.02 simulated)" in budget_used_up(0.5, 0.5, simulated_usd=0.02)
 
 
 async def test_a_task_that_no_script_covers_is_refused_for_good(

@@ -153,7 +153,12 @@ async def _close(session: AsyncSession, context: Context, sandbox: Sandbox, task
     await sandboxes.end(session, bus, sandbox, state=state, reason=reason, now=now)
     if not current or task.status not in (TaskState.ASSIGNED, TaskState.RUNNING):
         return
-    allowance = Allowance(budget_usd=sandbox.budget_usd, spent_usd=task.cost_usd, refusal=sandbox.refusal)
+    allowance = Allowance(
+        budget_usd=sandbox.budget_usd,
+        spent_usd=task.cost_usd,
+        refusal=sandbox.refusal,
+        simulated_usd=task.simulated_cost_usd,
+    )
     if final := allowance.why_not():
         await tasks.fail(session, bus, task, reason=final, now=now)
     elif sandbox.stop_cause == StopCause.PLATFORM_STOPS:

@@ -16,6 +16,8 @@ class Allowance:
     budget_usd: float | None
     spent_usd: float
     refusal: str | None
+    #: The part of what was spent that the scripted model was charged.
+    simulated_usd: float = 0.0
 
     def why_not(self) -> str | None:
         """The sentence with which a call is refused, or None when it may go ahead."""
@@ -23,12 +25,16 @@ class Allowance:
             return self.refusal
         if self.budget_usd is None or self.spent_usd < self.budget_usd:
             return None
-        return budget_used_up(self.budget_usd, self.spent_usd)
+        return budget_used_up(self.budget_usd, self.spent_usd, simulated_usd=self.simulated_usd)
 
 
-def budget_used_up(budget_usd: float, spent_usd: float, *, next_usd: float | None = None) -> str:
+def budget_used_up(
+    budget_usd: float, spent_usd: float, *, simulated_usd: float = 0.0, next_usd: float | None = None
+) -> str:
     """Say that a budget is used up, or, with `next_usd`, that it does not cover the next call."""
     spent = f"{_dollars(spent_usd)} spent"
+    if simulated_usd:
+        spent += ", simulated" if simulated_usd >= spent_usd else f", of it {_dollars(simulated_usd)} simulated"
     if next_usd is not None:
         spent += f", and the next model call would cost {_dollars(next_usd)} or more"
     return (
@@ -40,12 +46,12 @@ def budget_used_up(budget_usd: float, spent_usd: float, *, next_usd: float | Non
 async def read_allowance(session: AsyncSession, sandbox_id: str) -> Allowance:
     """The sandbox's budget against what its task has spent so far."""
     query = (
-        select(Sandbox.budget_usd, Task.cost_usd, Sandbox.refusal)
+        select(Sandbox.budget_usd, Task.cost_usd, Sandbox.refusal, Task.simulated_cost_usd)
         .join(Task, Task.id == Sandbox.task_id)
         .where(Sandbox.id == sandbox_id)
     )
-    budget, spent, refusal = (await session.execute(query)).one()
-    return Allowance(budget_usd=budget, spent_usd=spent, refusal=refusal)
+    budget, spent, refusal, simulated = (await session.execute(query)).one()
+    return Allowance(budget_usd=budget, spent_usd=spent, refusal=refusal, simulated_usd=simulated)
 
 
 async def add_usage(

@@ -58,14 +58,14 @@ async def reserve(
     allowed while the budget has room for its input as usually counted and a short answer; its output is capped.
     """
     query = (
-        select(Sandbox.budget_usd, Task.cost_usd, Sandbox.refusal, Task.id)
+        select(Sandbox.budget_usd, Task.cost_usd, Task.simulated_cost_usd, Sandbox.refusal, Task.id)
         .join(Task, Task.id == Sandbox.task_id)
         .where(Sandbox.id == sandbox_id)
         # Held until the end of the transaction: gateways decide about one task one after the other.
         .with_for_update(of=Task, key_share=True)
     )
-    budget, spent, refusal, task_id = (await session.execute(query)).one()
-    sentence = Allowance(budget_usd=budget, spent_usd=spent, refusal=refusal).why_not()
+    budget, spent, simulated, refusal, task_id = (await session.execute(query)).one()
+    sentence = Allowance(budget_usd=budget, spent_usd=spent, refusal=refusal, simulated_usd=simulated).why_not()
     if sentence is not None:
         return Refused(sentence)
     reserved = await _reserved(session, task_id)
@@ -77,7 +77,7 @@ async def reserve(
             return Busy()
         room = int((remaining - estimate.usual_input_usd) / estimate.output_token_usd)
         if room < estimate.min_tokens:
-            return Refused(budget_used_up(limit, spent, next_usd=_least(estimate)))
+            return Refused(budget_used_up(limit, spent, simulated_usd=simulated, next_usd=_least(estimate)))
         amount, max_tokens = remaining, min(max_tokens, room)
     reservation = ModelReservation(
         id=uuid7(),

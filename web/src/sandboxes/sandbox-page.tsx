@@ -17,6 +17,7 @@ import { useReplay } from "./page/use-replay";
 import { useWide } from "./page/use-wide";
 import { sandboxQuery, taskQuery } from "./queries";
 import { ReplayBar } from "./replay/replay-bar";
+import { SalvageNote } from "./salvage/salvage-note";
 import { TimelineView } from "./timeline/timeline-view";
 
 const route = getRouteApi("/sandbox/$sandboxId");
@@ -80,6 +81,7 @@ function Layout({ sandbox, state }: { sandbox: Sandbox; state: FeedState }) {
   return (
     <div className="flex h-full min-h-0 flex-col">
       <Header sandbox={sandbox} task={task} signs={signs} />
+      <SalvageNote sandbox={sandbox} />
       {isWide ? (
         <div className="grid min-h-0 flex-1 grid-cols-[minmax(0,1fr)_minmax(0,0.85fr)]">
           {thread}

@@ -5,6 +5,8 @@ import { endReason } from "@/outcome/outcome";
 import { SandboxOutcome } from "@/outcome/outcome-label";
 import { Lasted } from "@/sandboxes/lasted";
 import { attemptsQuery } from "@/sandboxes/queries";
+import { salvageLabel } from "@/sandboxes/salvage/words";
+import { Badge } from "@/ui/badge";
 import { cost, count } from "@/ui/figures";
 import { Ago } from "@/ui/moment";
 
@@ -35,6 +37,7 @@ function Attempt({ sandbox }: { sandbox: Sandbox }) {
         {name}
       </Link>
       <SandboxOutcome sandbox={sandbox} />
+      {salvageLabel(sandbox.salvage) === null ? null : <Badge tone="warn">{salvageLabel(sandbox.salvage)}</Badge>}
       {endReason(sandbox) === null ? null : (
         <span className="min-w-0 text-soft [overflow-wrap:anywhere]">{endReason(sandbox)}</span>
       )}

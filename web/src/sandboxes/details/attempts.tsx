@@ -9,6 +9,7 @@ import { cost } from "@/ui/figures";
 import { Ago } from "@/ui/moment";
 import { Loading, Trouble } from "@/ui/state";
 import { attemptsQuery } from "../queries";
+import { salvageLabel } from "../salvage/words";
 
 /** Every sandbox that this task has had, the newest first. */
 export function Attempts({ sandbox }: { sandbox: Sandbox }) {
@@ -35,6 +36,7 @@ export function Attempts({ sandbox }: { sandbox: Sandbox }) {
               )}
               {each.purpose === "verify" ? <Badge tone="info">verify</Badge> : null}
               <SandboxOutcome sandbox={each} />
+      {salvageLabel(each.salvage) === null ? null : <Badge tone="warn">{salvageLabel(each.salvage)}</Badge>}
               <span className="text-soft">{cost(each)}</span>
               <span className="text-faint">
                 <Ago at={each.created_at} />

@@ -1,0 +1,85 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { HardDrive } from "lucide-react";
+import { useState } from "react";
+import { answer, api, reason, type Sandbox } from "@/api/client";
+import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
+import { Dialog } from "@/ui/dialog";
+import { useNow } from "@/ui/moment";
+import { sentence } from "@/ui/sentence";
+import { isUnsaved, salvageWords } from "./words";
+
+/** What became of the uncommitted work of an ended sandbox, and what a person can do about it. */
+export function SalvageNote({ sandbox }: { sandbox: Sandbox }) {
+  const { salvage } = sandbox;
+  const now = useNow();
+  const [asks, setAsks] = useState(false);
+  const save = useSalvage(sandbox.id, "POST");
+  if (salvage === null) return null;
+  return (
+    <div
+      role="status"
+      className={cn(
+        "flex flex-wrap items-center gap-x-3 gap-y-1.5 border-b px-3 py-1.5 text-xs",
+        salvage.state === "saved" ? "bg-sunken text-soft" : "border-warn/30 bg-warn-soft text-warn",
+      )}
+    >
+      <HardDrive aria-hidden className="size-3.5 shrink-0" />
+      <p className="min-w-0 flex-1 basis-64 [overflow-wrap:anywhere]">
+        {salvageWords(salvage, now).join(" ")}
+        {save.isError ? ` ${sentence(reason(save.error))}` : ""}
+      </p>
+      {isUnsaved(salvage) ? (
+        <span className="flex gap-1.5">
+          <Button size="small" disabled={save.isPending} onClick={() => save.mutate()}>
+            Save now
+          </Button>
+          <Button size="small" variant="danger" onClick={() => setAsks(true)}>
+            Give it up
+          </Button>
+        </span>
+      ) : null}
+      {asks ? <DropDialog sandbox={sandbox} onClose={() => setAsks(false)} /> : null}
+    </div>
+  );
+}
+
+function DropDialog({ sandbox, onClose }: { sandbox: Sandbox; onClose: () => void }) {
+  const drop = useSalvage(sandbox.id, "DELETE", onClose);
+  return (
+    <Dialog open onOpenChange={onClose} title="Give up the unsaved work?" description={sandbox.id}>
+      <p className="text-soft">
+        The disk of this sandbox is removed with everything that was not committed and pushed. This cannot be undone.
+      </p>
+      {drop.isError ? (
+        <p role="alert" className="mt-3 text-bad">
+          {sentence(reason(drop.error))}
+        </p>
+      ) : null}
+      <div className="mt-4 flex justify-end gap-2">
+        <Button onClick={onClose}>Keep it</Button>
+        <Button variant="danger" disabled={drop.isPending} onClick={() => drop.mutate()}>
+          {drop.isPending ? "Removing…" : "Give it up"}
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+function useSalvage(sandboxId: string, method: "POST" | "DELETE", onDone?: () => void) {
+  const queries = useQueryClient();
+  const params = { path: { sandbox_id: sandboxId } };
+  return useMutation({
+    mutationFn: () =>
+      answer(
+        method === "POST"
+          ? api.POST("/api/v1/sandboxes/{sandbox_id}/salvage", { params })
+          : api.DELETE("/api/v1/sandboxes/{sandbox_id}/salvage", { params }),
+      ),
+    onSuccess: () => {
+      onDone?.();
+      void queries.invalidateQueries({ queryKey: ["sandboxes"] });
+      void queries.invalidateQueries({ queryKey: ["sandbox", sandboxId] });
+    },
+  });
+}
