@@ -160,10 +160,11 @@ async def look_after(context: Context) -> None:
     if context.watch.is_due("unsaved work", every=WARN_SECONDS):
         await _warn(context)
     for name in names:
-        try:
-            await _look_after(context, context.providers.get(name))
-        except ProviderUnavailable as error:
-            log.warning("%s: kept work cannot be saved now: %s", name, error)
+        with context.health.isolated(f"kept work at provider {name}"):
+            try:
+                await _look_after(context, context.providers.get(name))
+            except ProviderUnavailable as error:
+                log.warning("%s: kept work cannot be saved now: %s", name, error)
 
 
 async def _warn(context: Context) -> None:
@@ -195,12 +196,20 @@ async def _look_after(context: Context, provider: SandboxProvider) -> None:
         reason = _beyond_limits(context, salvage, now=now, over=total - room)
         if reason is not None:
             total -= salvage.disk_bytes or 0
-            await give_up(context, row.id, reason=reason)
-            continue
-        if salvage.state == SalvageState.PENDING and (salvage.wait_until or now) <= now:
-            await _stop_waiting(context, row)
-        if salvage.next_attempt_at is None or salvage.next_attempt_at <= now:
-            context.jobs.start(f"salvage {row.id}", partial(_retry, context, row))
+        with context.health.isolated(f"kept work of sandbox {row.id}"):
+            await _look_at(context, row, salvage, beyond=reason, now=now)
+
+
+async def _look_at(
+    context: Context, row: Sandbox, salvage: SandboxSalvage, *, beyond: str | None, now: datetime
+) -> None:
+    if beyond is not None:
+        await give_up(context, row.id, reason=beyond)
+        return
+    if salvage.state == SalvageState.PENDING and (salvage.wait_until or now) <= now:
+        await _stop_waiting(context, row)
+    if salvage.next_attempt_at is None or salvage.next_attempt_at <= now:
+        context.jobs.start(f"salvage {row.id}", partial(_retry, context, row))
 
 
 def _beyond_limits(context: Context, salvage: SandboxSalvage, *, now: datetime, over: int) -> str | None:
