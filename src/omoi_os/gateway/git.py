@@ -9,9 +9,8 @@ from pathlib import Path
 
 from aiohttp import StreamReader, web
 
-from omoi_os import disk
 from omoi_os.audit.trail import refused
-from omoi_os.errors import DiskFull, Forbidden, ForgeError, NotFound, RequestError
+from omoi_os.errors import Forbidden, ForgeError, NotFound, RequestError
 from omoi_os.forges import locks
 from omoi_os.forges.claims import PLATFORM_REFS
 from omoi_os.forges.durability import sync_refs
@@ -23,6 +22,7 @@ from omoi_os.gateway import backend, branch_guard, push_quota, pushes
 from omoi_os.gateway.branch_guard import Guard, guarding
 from omoi_os.gateway.callers import Caller
 from omoi_os.gateway.parts import PARTS, Parts
+from omoi_os.gateway.space import wait_for_space
 
 _READ = "git-upload-pack"
 _PUSH = "git-receive-pack"
@@ -31,9 +31,6 @@ _PROTOCOL = re.compile(r"version=[0-9]")
 
 #: The platform's own refs are not for sandboxes. Replaced history stays for those who still use it.
 _CONFIG = {**SAFE_CONFIG, **KEEP_REPLACED, "transfer.hideRefs": PLATFORM_REFS}
-
-#: How long a push is held back while the disk is full.
-_HOLD_FULL_SECONDS = 60.0
 
 #: The commands and their flush on top of the pack.
 _MAX_BODY_BYTES = MAX_PUSH_BYTES + (1 << 20)
@@ -58,7 +55,7 @@ async def serve(request: web.Request) -> web.StreamResponse:
     if service == _PUSH:
         if not pushes.may_push(caller):
             return _say_no("A sandbox that verifies a result may not push.")
-        await _wait_for_space(parts)
+        await wait_for_space(parts)
     async with parts.git_slots.one(caller.sandbox_id):
         if call == _PUSH:
             # A push may take as much memory as it is allowed to.
@@ -70,18 +67,6 @@ async def serve(request: web.Request) -> web.StreamResponse:
             config=_CONFIG,
             body=_bounded(request.content),
         )
-
-
-async def _wait_for_space(parts: Parts) -> None:
-    """Hold a push back while the disk is full: git on a full disk refuses it, which an agent takes for the end.
-
-    Raises `DiskFull` after a while; the client repeats the push then.
-    """
-    settings = parts.settings
-    seconds = _HOLD_FULL_SECONDS
-    found = await disk.wait_for_space(settings.data_dir, min_free_gb=settings.min_free_gb, seconds=seconds)
-    if found.is_full:
-        raise DiskFull(found.describe())
 
 
 async def _receive(request: web.Request, caller: Caller, repository: Path, parts: Parts) -> web.StreamResponse:

@@ -15,6 +15,7 @@ from omoi_os.gateway.estimates import cap_output, estimate
 from omoi_os.gateway.model_requests import Reducer, filter_betas, read_request, write_request
 from omoi_os.gateway.parts import PARTS, Parts
 from omoi_os.gateway.problems import FINAL, model_error
+from omoi_os.gateway.space import wait_for_space
 from omoi_os.off_loop import off_loop
 from omoi_os.protocol.messages import ids_in
 from omoi_os.sandboxes import metering
@@ -71,6 +72,7 @@ async def post_message(request: web.Request) -> web.StreamResponse:
         raise Forbidden("a sandbox that verifies a result may not call the model")
     if "Content-Encoding" in request.headers:
         raise RequestError("send the body as it is, without Content-Encoding")
+    await wait_for_space(parts)
     await parts.model_slots.take(caller.sandbox_id)
     call = Call(parts, caller)
     try:
