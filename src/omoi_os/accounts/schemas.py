@@ -8,7 +8,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, 
 
 from omoi_os.accounts.models import BrowserSession, Role, Scope
 from omoi_os.api.paging import Page
-from omoi_os.api.text import Line
+from omoi_os.api.text import Line, matching
 
 _ADDRESS = re.compile(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+")
 
@@ -20,7 +20,10 @@ def _address(value: str) -> str:
 
 
 Email = Annotated[
-    str, StringConstraints(strip_whitespace=True, to_lower=True, max_length=254), AfterValidator(_address)
+    str,
+    StringConstraints(strip_whitespace=True, to_lower=True, max_length=254),
+    AfterValidator(_address),
+    matching(r"^[^@\s\x00-\x20\x7f-\xa0]+@[^@\s\x00-\x20\x7f-\xa0]+$"),
 ]
 
 
@@ -95,7 +98,9 @@ class ApiKeyIn(BaseModel):
             "`admin` may do everything that its user may."
         ),
     )
-    expires_at: AwareDatetime | None = Field(None, description="When it stops working; never if left out.")
+    expires_at: AwareDatetime | None = Field(
+        None, description="When it stops working, a time in the future; never if left out."
+    )
 
 
 class ApiKeyOut(BaseModel):

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -14,6 +13,7 @@ from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, OperationalErr
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from omoi_os import disk
 from omoi_os.api.bodies import BadJson
@@ -122,12 +122,12 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 def _allowed(request: Request) -> str:
-    """What is possible at a place, over all of its routes; Starlette names those of one."""
-    found = set()
-    for template, operations in request.app.openapi()["paths"].items():
-        if re.fullmatch(re.sub(r"{\w+}", "[^/]+", template), request.url.path):
-            found |= {verb.upper() for verb in operations}
-    return ", ".join(sorted(found)) or "GET"
+    """Return the methods that are possible at a path, over all of its routes; Starlette names those of one."""
+    found: set[str] = set()
+    for route in request.app.routes:
+        if route.matches(request.scope)[0] is not Match.NONE:
+            found |= getattr(route, "methods", None) or set()
+    return ", ".join(sorted(found)) or "GET, HEAD"
 
 
 async def _validation_error(_request: Request, error: Exception) -> Response:

@@ -23,7 +23,11 @@ _FIRST_YEAR, _LAST_YEAR = 1970, 9998
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many items at most.")]
 Cursor = Annotated[
-    str | None, Query(max_length=MAX_CURSOR, description="`next_cursor` of the page before; left out for the first.")
+    str | None,
+    Query(
+        max_length=MAX_CURSOR,
+        description="`next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422.",
+    ),
 ]
 
 

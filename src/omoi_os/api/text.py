@@ -1,9 +1,11 @@
 """The kinds of text that requests may carry."""
 
 import re
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, StringConstraints
+from pydantic import AfterValidator, GetJsonSchemaHandler, StringConstraints
+from pydantic_core import CoreSchema
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -26,15 +28,49 @@ def _not_blank(value: str) -> str:
     return value
 
 
+@dataclass(frozen=True, slots=True)
+class Described:
+    """Adds to a type's schema what its validator checks, so that every text that the schema allows is accepted."""
+
+    keyword: str
+    value: str | tuple[str, ...]
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Extend the schema in the description of the API; nothing is validated with it."""
+        value = self.value if isinstance(self.value, str) else list(self.value)
+        return {**handler(core), self.keyword: value}
+
+
+def matching(pattern: str) -> Described:
+    """Describe the pattern (ECMA 262) of a text."""
+    return Described("pattern", pattern)
+
+
+#: Something to see, for texts that are taken without the white space around them.
+_VISIBLE = r"[^\s\x00-\x20\x7f-\xa0]"
+
 #: A name or title: one line, not blank.
-Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300), AfterValidator(_one_line)]
+Line = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=300),
+    AfterValidator(_one_line),
+    matching(rf"^[^\x00-\x1f\x7f]*{_VISIBLE}[^\x00-\x1f\x7f]*$"),
+]
 #: A description of any length that fits a request.
-Text = Annotated[str, StringConstraints(max_length=500_000), AfterValidator(_without_nul)]
+Text = Annotated[str, StringConstraints(max_length=500_000), AfterValidator(_without_nul), matching(r"^[^\x00]*$")]
 #: A text that says something.
-Prose = Annotated[Text, AfterValidator(_not_blank)]
+Prose = Annotated[Text, AfterValidator(_not_blank), matching(rf"^[^\x00]*{_VISIBLE}[^\x00]*$")]
 #: A shell command that runs inside a sandbox.
 Command = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000), AfterValidator(_without_nul)
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000),
+    AfterValidator(_without_nul),
+    matching(rf"^[^\x00]*{_VISIBLE}[^\x00]*$"),
 ]
 #: What is searched for.
-Search = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), AfterValidator(_without_nul)]
+Search = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, max_length=200),
+    AfterValidator(_without_nul),
+    matching(r"^[^\x00]*$"),
+]

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from omoi_os.api.paging import Page
-from omoi_os.api.text import Command, Line, Text
+from omoi_os.api.text import Command, Described, Line, Text, matching
 from omoi_os.projects.model_features import ModelFeature
 
 #: Git's own rules let `$(id)` and `-x` through, so names come from an allow-list.
@@ -35,9 +35,21 @@ def _host(value: str) -> str:
     return value
 
 
-Branch = Annotated[str, StringConstraints(min_length=1, max_length=100), AfterValidator(_branch)]
-RepositoryName = Annotated[str, StringConstraints(min_length=1, max_length=100), AfterValidator(_repository)]
-Host = Annotated[str, StringConstraints(min_length=1, max_length=253), AfterValidator(_host)]
+Branch = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=100),
+    AfterValidator(_branch),
+    matching(rf"^(?!.*\.\.)(?!.*\.(lock)?(/|$)){_BRANCH.pattern}$"),
+]
+RepositoryName = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=100),
+    AfterValidator(_repository),
+    matching(rf"^(?!\.+$)(?!.*\.git$){_REPOSITORY.pattern}$"),
+]
+Host = Annotated[
+    str, StringConstraints(min_length=1, max_length=253), AfterValidator(_host), matching(f"^{_HOST.pattern}$")
+]
 Usd = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Concurrency = Annotated[int, Field(ge=1, le=1000, strict=True)]
 
@@ -86,7 +98,7 @@ class ProjectSettings(BaseModel):
 
 
 class ProjectIn(BaseModel):
-    """A project to make."""
+    """A project to create. Give `name`, or `github_owner` and `github_repo`, or all three."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -104,11 +116,11 @@ class ProjectIn(BaseModel):
     description: Text | None = None
     github_owner: RepositoryName | None = None
     github_repo: RepositoryName | None = None
-    repo_url: Annotated[str, StringConstraints(min_length=1, max_length=4000)] | None = Field(
+    repo_url: Annotated[str, StringConstraints(min_length=1, max_length=4000), matching("^/")] | None = Field(
         None, description="A repository on this machine to begin from, as an absolute path; administrators only."
     )
     default_branch: Branch = "main"
-    forge: Literal["local", "github"] = "local"
+    forge: Annotated[Literal["local", "github"], Described("enum", ("local",))] = "local"
     settings: ProjectSettings = Field(default_factory=ProjectSettings)
 
     @model_validator(mode="after")

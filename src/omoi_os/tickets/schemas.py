@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, computed_field, model_validator
 
 from omoi_os.api.paging import Page
 from omoi_os.api.shapes import Shown
-from omoi_os.api.text import Command, Line, Text
+from omoi_os.api.text import Command, Described, Line, Text
 from omoi_os.projects.schemas import RepositoryName, Usd
 from omoi_os.tasks import outcomes
 from omoi_os.tasks.lifecycle import ACTIVE
@@ -39,7 +39,7 @@ class TicketType(StrEnum):
 
 
 class TicketIn(BaseModel):
-    """A ticket to make."""
+    """A ticket to create. Give `project_id`, or `github_owner` and `github_repo`."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -61,7 +61,7 @@ class TicketIn(BaseModel):
     github_repo: RepositoryName | None = None
     priority: Priority = Priority.MEDIUM
     ticket_type: TicketType = TicketType.FEATURE
-    workflow_mode: Literal["quick", "spec_driven"] = "quick"
+    workflow_mode: Annotated[Literal["quick", "spec_driven"], Described("enum", ("quick",))] = "quick"
     depends_on: list[UUID] = Field([], max_length=100, description="Tickets of the same project that come first.")
     acceptance: list[Command] = Field([], max_length=50, description="Shell commands that must pass.")
     budget_usd: Usd | None = Field(

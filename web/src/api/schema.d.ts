@@ -1018,7 +1018,7 @@ export interface components {
             scope?: components["schemas"]["Scope"];
             /**
              * Expires At
-             * @description When it stops working; never if left out.
+             * @description When it stops working, a time in the future; never if left out.
              */
             expires_at?: string | null;
         };
@@ -1688,7 +1688,7 @@ export interface components {
         };
         /**
          * ProjectIn
-         * @description A project to make.
+         * @description A project to create. Give `name`, or `github_owner` and `github_repo`, or all three.
          * @example {
          *       "github_owner": "kivo360",
          *       "github_repo": "OmoiOS",
@@ -1728,7 +1728,7 @@ export interface components {
              * @default local
              * @enum {string}
              */
-            forge?: "local" | "github";
+            forge?: "local";
             settings?: components["schemas"]["ProjectSettings"];
         };
         /**
@@ -2420,7 +2420,7 @@ export interface components {
         TaskState: "blocked" | "pending" | "assigned" | "running" | "verifying" | "completed" | "failed" | "cancelled";
         /**
          * TicketIn
-         * @description A ticket to make.
+         * @description A ticket to create. Give `project_id`, or `github_owner` and `github_repo`.
          * @example {
          *       "acceptance": [
          *         "python3 binomial.py"
@@ -2454,7 +2454,7 @@ export interface components {
              * @default quick
              * @enum {string}
              */
-            workflow_mode?: "quick" | "spec_driven";
+            workflow_mode?: "quick";
             /**
              * Depends On
              * @description Tickets of the same project that come first.
@@ -4615,7 +4615,7 @@ export interface operations {
                 order?: "asc" | "desc";
                 /** @description How many items at most; fewer where they exceed 4 MiB together. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; left out for the first. */
+                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
                 cursor?: string | null;
                 /** @description Begin beyond the event with this number: newer with `asc`, older with `desc`. */
                 beyond?: number | null;
@@ -4914,7 +4914,7 @@ export interface operations {
                 github_repo?: string | null;
                 /** @description How many items at most. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; left out for the first. */
+                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
                 cursor?: string | null;
             };
             header?: never;
@@ -5304,7 +5304,7 @@ export interface operations {
             query?: {
                 /** @description How many items at most. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; left out for the first. */
+                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
                 cursor?: string | null;
                 project_id?: string | null;
                 status?: components["schemas"]["TicketStatus"] | null;
@@ -5648,7 +5648,7 @@ export interface operations {
                 has_sandbox?: boolean | null;
                 /** @description How many items at most. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; left out for the first. */
+                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
                 cursor?: string | null;
             };
             header?: never;
@@ -6217,7 +6217,7 @@ export interface operations {
                 q?: string | null;
                 /** @description How many items at most. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; left out for the first. */
+                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
                 cursor?: string | null;
             };
             header?: never;
@@ -6734,7 +6734,7 @@ export interface operations {
                 order?: "asc" | "desc";
                 /** @description How many items at most; fewer where they exceed 4 MiB together. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; left out for the first. */
+                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
                 cursor?: string | null;
             };
             header?: never;
@@ -7832,7 +7832,7 @@ export interface operations {
                 order?: "asc" | "desc";
                 /** @description How many items at most. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; left out for the first. */
+                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
                 cursor?: string | null;
             };
             header?: never;
@@ -8060,7 +8060,7 @@ export interface operations {
             query?: {
                 /** @description How many items at most. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; left out for the first. */
+                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
                 cursor?: string | null;
             };
             header?: never;
@@ -8458,7 +8458,7 @@ export interface operations {
             query?: {
                 /** @description How many items at most. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; left out for the first. */
+                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
                 cursor?: string | null;
             };
             header?: never;
@@ -8815,7 +8815,7 @@ export interface operations {
             query?: {
                 /** @description How many items at most. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; left out for the first. */
+                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
                 cursor?: string | null;
             };
             header?: never;
@@ -9022,7 +9022,7 @@ export interface operations {
             query?: {
                 /** @description How many items at most. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; left out for the first. */
+                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
                 cursor?: string | null;
             };
             header?: never;
@@ -9151,7 +9151,7 @@ export interface operations {
                 actor_id?: string | null;
                 /** @description How many items at most. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; left out for the first. */
+                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
                 cursor?: string | null;
             };
             header?: never;
