@@ -1,6 +1,10 @@
 """Leftover spools are read in batches: nothing is lost or stored twice, and a large one holds no lock for long."""
 
+import asyncio
 import hashlib
+import os
+from pathlib import Path
+from typing import cast
 
 import pytest
 from sqlalchemy import select, text
@@ -9,7 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.orchestrator import spools
 from omoi_os.protocol.events import Event
+from omoi_os.protocol.paths import BLOBS, HOME
 from omoi_os.protocol.spool import encode_frame, forgotten
+from omoi_os.providers.base import SandboxProvider, SandboxRef
+from omoi_os.providers.local import files
 from omoi_os.sandboxes.models import Sandbox, SandboxBlob, SandboxEvent
 from tests.builders import a_work_sandbox
 from tests.conftest import NOON
@@ -112,3 +119,55 @@ async def test_a_spool_is_stored_up_to_the_quota_and_the_rest_is_named(
     notes = (await session.execute(query)).scalars().all()
     assert notes[0]["first_seq"] == stored + 1
     assert "OMOI_SANDBOX_EVENTS_MB" in notes[0]["reason"]
+
+
+class Disk:
+    """The files of an ended sandbox, read as the local provider reads them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.read = 0
+
+    async def read_file(self, _ref: str, path: str) -> bytes:
+        content = await asyncio.to_thread(files.read, lambda _name: os.open(self.folder, os.O_RDONLY), path)
+        self.read += len(content)
+        return content
+
+    def sparse(self, size: int) -> str:
+        """A blob of zeros that takes no space, named by its hash."""
+        digest = hashlib.sha256(bytes(size)).hexdigest()
+        path = self.folder / Path(BLOBS).relative_to(HOME) / digest
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            file.truncate(size)
+        return digest
+
+
+async def test_sparse_blobs_of_a_leftover_spool_are_read_one_at_a_time_up_to_a_total(
+    session: AsyncSession, make_context: MakeContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 24 << 20
+    monkeypatch.setattr(spools, "MAX_BLOBS_BYTES", 3 * size)
+    sandbox, disk = await a_sandbox(session), Disk(tmp_path)
+    digests = [disk.sparse(size + number) for number in range(8)]
+    data = b"".join(a_spool(number, number, a_blob=digest) for number, digest in enumerate(digests, 1))
+    before = _forget_peak()
+
+    reader = spools.BlobReader(cast("SandboxProvider", disk), SandboxRef("any"))
+    await spools.store(make_context(), sandbox.id, data, find_blob=reader)
+
+    assert disk.read < 4 * (size + 8)
+    assert _peak() - before < 12 * size
+    query = select(SandboxBlob.sha256).where(SandboxBlob.sandbox_id == sandbox.id)
+    assert set((await session.execute(query)).scalars()) == set(digests[:3])
+    assert await texts(session, sandbox) == [str(number) for number in range(1, 9)]
+
+
+def _forget_peak() -> int:
+    Path("/proc/self/clear_refs").write_text("5")
+    return _peak()
+
+
+def _peak() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:"))

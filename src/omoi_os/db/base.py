@@ -1,6 +1,8 @@
 """The declarative base, the engine and its sessions."""
 
 import select
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -75,3 +77,22 @@ def _refuse_if_hung_up(connection: Any, _record: Any, _proxy: Any) -> None:
 def make_sessions(engine: AsyncEngine) -> Sessions:
     """Sessions whose objects stay readable after the commit."""
     return async_sessionmaker(engine, expire_on_commit=False)
+
+
+@asynccontextmanager
+async def own_connection(session: AsyncSession) -> AsyncIterator[None]:
+    """Give the session a connection that is closed when the block ends, whose end must be committed by then.
+
+    For large values: a connection that goes back to the pool keeps the memory that they took.
+    """
+    connection = await session.connection()
+    driver = (await connection.get_raw_connection()).driver_connection
+    assert isinstance(driver, Connection)  # noqa: S101  `make_engine` makes no other
+    await connection.run_sync(lambda plain: plain.detach())
+    try:
+        yield
+    except BaseException:
+        await session.rollback()
+        raise
+    finally:
+        await driver.close()

@@ -3,9 +3,10 @@
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from functools import partial
 
+from omoi_os.db.base import own_connection
 from omoi_os.errors import Invalid, ProviderError, StaleFence, TooLarge, TooMany
+from omoi_os.off_loop import off_loop
 from omoi_os.orchestrator.context import Context
 from omoi_os.protocol.events import Event, blob_digests
 from omoi_os.protocol.paths import BLOBS, SPOOL
@@ -25,6 +26,9 @@ log = logging.getLogger(__name__)
 #: What one transaction stores at the most. A batch that is stored is acknowledged: after a crash the next one follows.
 BATCH_EVENTS = 200
 BATCH_BYTES = 1 << 20
+#: What the large values of one leftover spool may add up to, and each of them, as when they are put.
+MAX_BLOBS_BYTES = 256 << 20
+MAX_BLOB_BYTES = 32 << 20
 
 #: Returns a large value that waits in the sandbox; None when it was put already or is not what its name says.
 FindBlob = Callable[[str], Awaitable[bytes | None]]
@@ -37,7 +41,7 @@ async def read_spool(context: Context, row: Sandbox, ref: SandboxRef) -> None:
         data = await provider.read_file(ref, SPOOL)
     except (FileNotFoundError, ProviderError):
         return
-    await store(context, row.id, data, find_blob=partial(_read_blob, provider, ref))
+    await store(context, row.id, data, find_blob=BlobReader(provider, ref))
 
 
 async def store(context: Context, sandbox_id: str, data: bytes, *, find_blob: FindBlob) -> None:
@@ -99,11 +103,13 @@ async def _store_batch(context: Context, sandbox_id: str, events: Sequence[Event
         content = await find_blob(digest)
         if content is None:
             continue
-        async with context.sessions() as session, session.begin():
+        content = await off_loop(blobs.masked, content, context.masker)
+        async with context.sessions() as session, own_connection(session):
             sandbox = await sandboxes_repository.lock(session, sandbox_id)
             with contextlib.suppress(TooLarge):
                 limit = context.settings.sandbox_blobs_mb << 20
-                await blobs.store(session, sandbox, digest, blobs.masked(content, context.masker), max_total=limit)
+                await blobs.store(session, sandbox, digest, content, max_total=limit)
+            await session.commit()
     async with context.sessions() as session, session.begin():
         sandbox = await sandboxes_repository.lock(session, sandbox_id)
         limit = context.settings.sandbox_events_mb << 20
@@ -112,10 +118,21 @@ async def _store_batch(context: Context, sandbox_id: str, events: Sequence[Event
         )
 
 
-async def _read_blob(provider: SandboxProvider, ref: SandboxRef, digest: str) -> bytes | None:
-    try:
-        content = await provider.read_file(ref, f"{BLOBS}/{digest}")
-        blobs.check(digest, content)
-    except (FileNotFoundError, ProviderError, Invalid):
-        return None
-    return content
+class BlobReader:
+    """Reads the large values that wait in an ended sandbox, up to a total: files with holes cost a sandbox nothing."""
+
+    def __init__(self, provider: SandboxProvider, ref: SandboxRef) -> None:
+        self._provider, self._ref = provider, ref
+        self._left = MAX_BLOBS_BYTES
+
+    async def __call__(self, digest: str) -> bytes | None:
+        """Return the value; None when it was put already, is not what its name says, or is too much."""
+        if self._left <= 0:
+            return None
+        try:
+            content = await self._provider.read_file(self._ref, f"{BLOBS}/{digest}")
+            self._left -= len(content)
+            await off_loop(blobs.check, digest, content)
+        except (FileNotFoundError, ProviderError, Invalid):
+            return None
+        return content if len(content) <= MAX_BLOB_BYTES else None

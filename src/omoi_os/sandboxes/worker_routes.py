@@ -1,7 +1,7 @@
 """Sandboxes for their workers: each may put its own blobs and transcript; its events have routes of their own."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Annotated
 
 from fastapi import Query, Request, Response
@@ -11,6 +11,7 @@ from omoi_os.api.deps import AppMasker, AppSettings, DbSession, Now
 from omoi_os.api.downloads import Download
 from omoi_os.api.routers import make_router
 from omoi_os.api.uploads import Uploads
+from omoi_os.db.base import own_connection
 from omoi_os.off_loop import LARGE, off_loop
 from omoi_os.sandboxes import blobs, transcripts
 from omoi_os.sandboxes.deps import CallingSandbox, SavingSandbox
@@ -30,17 +31,12 @@ async def _body(request: Request, session: AsyncSession, sandbox: Sandbox) -> As
     """The raw body. The transaction that let the caller in is over by then: a slow sender must hold none open."""
     await session.commit()
     uploads: Uploads = request.app.state.uploads
-    async with uploads.body(request, sandbox.id) as content:
-        if len(content) > LARGE:
-            await _use_up_connection(session)
+    async with (
+        uploads.body(request, sandbox.id) as content,
+        own_connection(session) if len(content) > LARGE else nullcontext(),
+    ):
         yield content
         await session.commit()
-
-
-async def _use_up_connection(session: AsyncSession) -> None:
-    """Close the session's connection after its commit: it would keep the memory that a large value took."""
-    connection = await session.connection()
-    await connection.run_sync(lambda plain: plain.detach())
 
 
 @router.put("/blobs/{sha256}", summary="Keep a large value", openapi_extra=_BYTES)

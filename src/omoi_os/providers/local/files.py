@@ -28,10 +28,12 @@ def read(open_folder: OpenFolder, path: str) -> bytes:
         # Without waiting: a named pipe would hold us up for ever.
         fd = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
         with os.fdopen(fd, "rb") as file:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
+            about = os.fstat(fd)
+            if not stat.S_ISREG(about.st_mode):
                 raise ProviderError(f"{path} is not a plain file.")
-            content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
+            # Known before anything is read: a file with holes may be larger than its disk.
+            content = file.read(MAX_BYTES + 1) if about.st_size <= MAX_BYTES else None
+    if content is None or len(content) > MAX_BYTES:
         raise ProviderError(f"{path} is larger than {MAX_BYTES} bytes.")
     return content
 
