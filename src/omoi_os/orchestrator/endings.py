@@ -102,7 +102,9 @@ async def settle(context: Context, row: Sandbox, ref: SandboxRef | None, report:
         if sandbox.status not in ENDED:
             await _close(session, context, sandbox, task, report)
             if kept is not None:
-                await _wait_for(session, context, task, kept, report)
+                # What an agent has handed in is on its branch already: nothing of it is waited for.
+                waits = not report.detail and EventType.AGENT_COMPLETED not in sandbox.event_counts
+                await _wait_for(session, context, task, kept, waits=waits)
     if ref is None:
         return
     if kept is not None:
@@ -126,14 +128,14 @@ async def _kept(session: AsyncSession, sandbox: Sandbox, task: Task, *, reached:
     return found
 
 
-async def _wait_for(
-    session: AsyncSession, context: Context, task: Task, kept: SandboxSalvage, report: SandboxReport
-) -> None:
-    """Let the task's next attempt wait for the work of this one, for a while."""
+async def _wait_for(session: AsyncSession, context: Context, task: Task, kept: SandboxSalvage, *, waits: bool) -> None:
+    """Let the task's next attempt wait for the work of this one, for a while.
+
+    Not for one that is damaged or out of reach: it does not come back by itself within minutes.
+    """
     if task.status != TaskState.PENDING:
         return
-    if report.detail:
-        # One that is damaged or out of reach does not come back by itself within minutes.
+    if not waits:
         kept.state = SalvageState.KEPT
         return
     now = context.now()
