@@ -108,3 +108,19 @@ def test_an_unchecked_result_is_checked_on_request_and_the_verdict_arrives(page:
     expect(panel.get_by_role("button", name="Add a check and run it now")).to_have_count(0)
     again = platform.task(task["id"])
     assert (again["status"], again["attempt"], again["outcome"]) == ("completed", 1, "verified")
+
+
+def test_files_that_judge_a_change_and_were_modified_by_it_are_named(page: Page, platform: Platform) -> None:
+    platform.script(
+        "judged",
+        "match: 'a change that judges itself'\nsteps:\n  - tool: Write\n"
+        "    input: {file_path: tests/test_answer.py, content: 'assert True'}\n  - text: done\n",
+    )
+    task = platform.ticket("Make a change that judges itself", acceptance=["python3 tests/test_answer.py"])
+    platform.until(task["id"], "completed")
+    page.goto(f"/tickets/{task['ticket_id']}")
+
+    note = page.get_by_role("note")
+    expect(note).to_contain_text("This change modified files its checks depend on:")
+    expect(note.get_by_role("listitem")).to_have_text(["tests/test_answer.py"])
+    assert violations(page, "dark") == []
