@@ -16,10 +16,11 @@ from omoi_os.api.paging import MAX_CURSOR, number
 from omoi_os.api.paging import decode as decode_cursor
 from omoi_os.errors import OmoiError
 from omoi_os.gateway.metering import UsageReader
+from omoi_os.gateway.model_requests import read_request
 from omoi_os.gateway.pushes import read_push
 from omoi_os.printable import one_line, printable
 from omoi_os.projects import schemas as projects
-from omoi_os.protocol.messages import contents, ids_in
+from omoi_os.protocol.messages import contents, ids_in, ids_in_conversation
 from omoi_os.protocol.spool import read_frames
 from omoi_os.sandboxes import blobs, drafts, transcripts
 from omoi_os.sandboxes.masking import Masker
@@ -156,6 +157,8 @@ PARSERS: dict[str, tuple[Parser, tuple[str, ...]]] = {
     "spools": (_spool, ("frames that begin", "escaped quotes without an end", "digits")),
     "message marks": (contents, _MARKS),
     "message marks in requests": (lambda text: ids_in(text.encode()), _MARKS),
+    "requests to the model": (lambda text: read_request(text.encode()), _JSON[:9]),
+    "messages in transcripts": (lambda text: ids_in_conversation(text.encode()), (*_MARKS[:2], "lines")),
     "usage in answers": (_feed, ("usage lines", "lines", "opening braces")),
     "pushes": (_push, ("digits", "spaces")),
     "terminal text": (printable, _PRINTED),
