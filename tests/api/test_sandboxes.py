@@ -11,7 +11,6 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import select
 
-from omoi_os.sandboxes import blobs
 from omoi_os.sandboxes.models import SandboxBlob
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
@@ -39,14 +38,18 @@ FIELDS = [
     "project_id",
 ]
 MORE = [
+    "cost_simulated",
     "cpu_seconds",
     "disk_bytes",
     "event_counts",
     "gap_since",
     "memory_bytes",
+    "model",
+    "outcome",
     "pids",
     "pruned_at",
     "salvage",
+    "simulated_cost_usd",
     "task_title",
 ]
 
@@ -296,11 +299,11 @@ async def test_a_blob_is_checked_by_its_hash_and_stored_once(app: FastAPI, worke
         assert blob.content == content
 
 
-async def test_one_sandbox_cannot_fill_the_database_with_blobs(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blobs, "MAX_TOTAL_BYTES", 10)
+async def test_one_sandbox_cannot_fill_the_database_with_blobs(app: FastAPI, worker: Worker) -> None:
+    app.state.settings = app.state.settings.model_copy(update={"sandbox_blobs_mb": 1})
     answers = [
         await worker.client.put(worker.path(f"/blobs/{hashlib.sha256(content).hexdigest()}"), content=content)
-        for content in (b"123456", b"1234567")
+        for content in (b"1" * 600_000, b"2" * 600_000)
     ]
 
     assert [answer.status_code for answer in answers] == [200, 413]

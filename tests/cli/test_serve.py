@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import pty
 import shutil
 import signal
 import socket
@@ -36,15 +37,15 @@ def port() -> int:
 class Serving:
     """A running `omoi serve` and what it prints."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, output: asyncio.StreamReader) -> None:
         self.process = process
+        self.output = output
 
     async def line(self, beginning: str) -> str:
         """The next line that begins so; what comes before it is passed over."""
-        assert self.process.stdout is not None
         seen = []
         async with asyncio.timeout(60):
-            while text := (await self.process.stdout.readline()).decode():
+            while text := (await self.output.readline()).decode():
                 seen.append(text)
                 if text.startswith(beginning):
                     return text
@@ -64,32 +65,45 @@ class Serving:
 
 
 @asynccontextmanager
-async def serve(data_dir: Path, port: int, **environ: str) -> AsyncIterator[Serving]:
+async def serve(data_dir: Path, port: int, *, terminal: int | None = None, **environ: str) -> AsyncIterator[Serving]:
     process = await asyncio.create_subprocess_exec(
         *[sys.executable, "-P", "-m", "omoi_os", "serve", "--data-dir", str(data_dir), "--port", str(port)],
         env={"PATH": os.environ["PATH"], "HOME": str(data_dir), **environ},
         stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE if terminal is None else terminal,
         stderr=asyncio.subprocess.STDOUT,
     )
+    output = process.stdout or asyncio.StreamReader()
     try:
-        yield Serving(process)
+        yield Serving(process, output)
     finally:
         if process.returncode is None:
             process.terminate()
-            assert process.stdout is not None
-            await process.stdout.read()
+            await process.wait() if process.stdout is None else await process.stdout.read()
         await process.wait()
+
+
+@asynccontextmanager
+async def serve_on_terminal(data_dir: Path, port: int) -> AsyncIterator[Serving]:
+    """The same with a terminal to print to."""
+    screen, terminal = pty.openpty()
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(screen, "rb", buffering=0)
+    )
+    try:
+        async with serve(data_dir, port, terminal=terminal, ORCHESTRATOR_ENABLED="false") as serving:
+            serving.output = reader
+            yield serving
+    finally:
+        os.close(terminal)
+        transport.close()
 
 
 async def test_it_says_where_it_is_and_stops_everything_when_told(data_dir: Path, port: int) -> None:
     async with serve(data_dir, port) as serving:
         await serving.line(f"OmoiOS is ready at http://127.0.0.1:{port}")
-        link = (await serving.line("  sign in ")).split()[2]
-        async with httpx.AsyncClient(trust_env=False) as browser:
-            opened = [(await browser.get(link)).status_code for _ in range(2)]
-            me = (await browser.get(f"http://127.0.0.1:{port}/api/v1/auth/me")).json()
-        assert (opened, me["role"]) == ([303, 403], "admin")
+        assert "http" not in await serving.line("  sign in ")
         parts = serving.children()
         assert set(parts) == {"api", "gateway", "orchestrator"}
         assert (data_dir / "admin-token").stat().st_mode & 0o777 == 0o600
@@ -100,6 +114,15 @@ async def test_it_says_where_it_is_and_stops_everything_when_told(data_dir: Path
         assert await serving.ended() == 0
         assert not [pid for pid in parts.values() if Path(f"/proc/{pid}").exists()]
         assert not embedded.running(data_dir)
+
+
+async def test_on_a_terminal_it_prints_a_link_that_signs_in_once(data_dir: Path, port: int) -> None:
+    async with serve_on_terminal(data_dir, port) as serving:
+        link = (await serving.line("  sign in ")).split()[2]
+        async with httpx.AsyncClient(trust_env=False) as browser:
+            opened = [(await browser.get(link)).status_code for _ in range(2)]
+            me = (await browser.get(f"http://127.0.0.1:{port}/api/v1/auth/me")).json()
+        assert (opened, me["role"]) == ([303, 403], "admin")
 
 
 async def test_a_second_one_in_the_same_folder_and_one_on_the_same_port_are_refused(data_dir: Path, port: int) -> None:

@@ -60,7 +60,7 @@ async def make_provider(host: str, image: str) -> AsyncIterator[MakeProvider]:
     async with contextlib.AsyncExitStack() as stack:
 
         def make() -> DockerProvider:
-            made = DockerProvider(image=image, site="here", host=host)
+            made = DockerProvider(image=image, site=lambda: "here", host=host)
             stack.push_async_callback(made.close)
             return made
 

@@ -48,7 +48,7 @@ async def test_without_the_hardening_the_same_attack_succeeds(attack: str, bare:
 
 
 async def test_30_without_an_engine_nothing_runs_and_the_remedy_is_told(bench: Bench) -> None:
-    provider = DockerProvider(site="here", host="unix:///nonexistent/docker.sock")
+    provider = DockerProvider(site=lambda: "here", host="unix:///nonexistent/docker.sock")
 
     with pytest.raises(ProviderUnavailable, match="set DOCKER_HOST"):
         await provider.create(bench.spec())

@@ -17,7 +17,7 @@ async def bench(host: str, image: str) -> AsyncIterator[Bench]:
     async with AsyncExitStack() as stack:
 
         def factory() -> DockerProvider:
-            made = DockerProvider(image=image, site="here", host=host)
+            made = DockerProvider(image=image, site=lambda: "here", host=host)
             stack.push_async_callback(made.close)
             return made
 

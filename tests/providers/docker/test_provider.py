@@ -37,7 +37,7 @@ async def main():
     host, image, owner, name = sys.argv[1:]
     spec = SandboxSpec(name, owner, ["sleep", "600"], {"PATH": "/usr/bin:/bin", "TOKEN": "its-own"},
                        Resources(256 << 20, 1, 64, 256 << 20), timedelta(seconds=120))
-    await DockerProvider(host=host, image=image, site="here").create(spec)
+    await DockerProvider(host=host, image=image, site=lambda: "here").create(spec)
     print("made", flush=True)
     await asyncio.Event().wait()
 
@@ -64,7 +64,7 @@ async def test_the_settings_choose_the_docker_provider(
 
 
 async def test_a_missing_image_is_told_with_the_remedy(host: str, make_spec: MakeSpec, owner: str) -> None:
-    provider = DockerProvider(image="omoi-no-such-image", site="here", host=host)
+    provider = DockerProvider(image="omoi-no-such-image", site=lambda: "here", host=host)
 
     with pytest.raises(ProviderError, match="make image"):
         await provider.create(make_spec())

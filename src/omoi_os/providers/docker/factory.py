@@ -8,6 +8,6 @@ from omoi_os.providers.docker.provider import DEFAULT_IMAGE, DockerProvider
 def make(settings: Settings) -> SandboxProvider:
     """Sandboxes on the engine of DOCKER_HOST, else of the default socket. Raises `SetupError`, with the remedy,
     if the engine or the image is missing."""
-    provider = DockerProvider(image=settings.sandbox_image or DEFAULT_IMAGE, site=settings.site)
+    provider = DockerProvider(image=settings.sandbox_image or DEFAULT_IMAGE, site=lambda: settings.site)
     provider.check()
     return provider

@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 from docker.errors import APIError, NotFound
@@ -41,10 +42,15 @@ class DockerProvider:
         "and too much of it ends the sandbox."
     )
 
-    def __init__(self, *, image: str = DEFAULT_IMAGE, site: str, host: str | None = None) -> None:
-        self.site = site
+    def __init__(self, *, image: str = DEFAULT_IMAGE, site: Callable[[], str], host: str | None = None) -> None:
+        self._find_site = site
         self._image = image
         self._engine = Engine(host)
+
+    @cached_property
+    def site(self) -> str:
+        """Where it makes sandboxes. Looked up when it is needed: that gives a new data folder its identity."""
+        return self._find_site()
 
     def check(self) -> None:
         """Raise `SetupError`, with the remedy, if this machine cannot make sandboxes."""

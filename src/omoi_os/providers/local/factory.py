@@ -7,6 +7,6 @@ from omoi_os.providers.local.provider import LocalProvider
 
 def make(settings: Settings) -> SandboxProvider:
     """Sandboxes below the data folder. Raises `SetupError`, with the remedy, if this machine cannot make them."""
-    provider = LocalProvider(settings.sandboxes_dir, site=settings.site)
+    provider = LocalProvider(settings.sandboxes_dir, site=lambda: settings.site)
     provider.check()
     return provider

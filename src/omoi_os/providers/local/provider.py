@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +30,21 @@ class LocalProvider:
     name = "local"
     has_door = True
 
-    def __init__(self, root: Path, *, site: str = "local") -> None:
+    def __init__(self, root: Path, *, site: Callable[[], str] = lambda: "local") -> None:
         self._root = root
         self._machine = Machine()
         self._launcher = Launcher()
-        self.site = site
+        self._find_site = site
         self.runtime = Runtime(sys.executable, str(Path(omoi_os.__file__).parent.parent))
         self.limits = self._machine.limits
         self.limits_warning = self._machine.limits_warning
         # Elsewhere an overlay cannot rename a folder of the checkout.
         self.has_checkouts = self._machine.has_images
+
+    @cached_property
+    def site(self) -> str:
+        """Where it makes sandboxes. Looked up when it is needed: that gives a new data folder its identity."""
+        return self._find_site()
 
     def check(self) -> None:
         """Raise `SetupError`, with the remedy, if this machine cannot make sandboxes; else be ready to make one."""
