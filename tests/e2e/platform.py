@@ -172,6 +172,14 @@ class Platform:
     def finished(self, task_id: str) -> Json:
         return self.until(task_id, *ENDED)
 
+    def story(self, task_id: str) -> str:
+        """What happened to a task, for a test that fails: its attempts with their events, and the end of the log."""
+        lines = [str(self.task(task_id))]
+        for each in reversed(self.get("/sandboxes", task_id=task_id, limit=100)["items"]):
+            lines.append(" ".join(str(each[name]) for name in ("id", "purpose", "attempt", "status", "end_reason")))
+            lines += [f"  {item['event_type']} {str(item['event_data'])[:300]}" for item in self.events(each["id"])]
+        return "\n".join([*lines, self.log.read_text()[-6000:]])
+
     def sandboxes(self, task_id: str, purpose: str = "work") -> list[Json]:
         """A task's sandboxes of one purpose, oldest first."""
         items = self.get("/sandboxes", task_id=task_id, limit=100)["items"]

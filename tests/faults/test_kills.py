@@ -173,7 +173,7 @@ def test_the_next_attempt_starts_from_the_uncommitted_work_of_a_killed_one(platf
 
     done = platform.finished(task_id)
 
-    assert (done["status"], done["attempt"]) == ("completed", 2)
+    assert (done["status"], done["attempt"]) == ("completed", 2), platform.story(task_id)
     assert platform.sandboxes(task_id)[0]["status"] == "lost"
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
@@ -178,6 +179,12 @@ async def test_two_data_folders_with_the_local_forge_are_refused(session: AsyncS
     await sites.claim_repositories(session, site=site_of(tmp_path / "moved"), data_dir=tmp_path / "moved")
 
 
+async def absent(sessions: Sessions, owner: int) -> None:
+    """Wait until the server has noticed that an orchestrator's connection is closed."""
+    async with sessions.begin() as session:
+        await session.execute(text("SELECT pg_advisory_xact_lock(:owner)"), {"owner": owner})
+
+
 async def test_a_copy_of_a_data_folder_that_is_in_use_elsewhere_is_refused(
     sessions: Sessions, make_context: MakeContext, database_url: str
 ) -> None:
@@ -190,5 +197,6 @@ async def test_a_copy_of_a_data_folder_that_is_in_use_elsewhere_is_refused(
             (await session.get_one(Site, context.settings.site)).host = "another-host"
         with pytest.raises(SetupError, match="another-host"):
             await check_site(context)
+    await absent(sessions, owner)
     await check_site(context)
     await serve_sites(context)
