@@ -6,7 +6,7 @@ import { signedOut } from "@/api/client";
 import { LiveProvider } from "@/live/live";
 import { WarningBanner } from "@/monitoring/warnings";
 import { Button } from "@/ui/button";
-import { FetchAhead } from "@/ui/later";
+import { fetchAhead } from "@/ui/later";
 import { Notices } from "@/ui/notices";
 import { Loading, Trouble } from "@/ui/state";
 import { AccountMenu } from "./account-menu";
@@ -20,6 +20,9 @@ import { show } from "./overlays";
 import { forgetAll, meQuery } from "./session";
 import { SignIn } from "./sign-in";
 
+/** What the first page needs has come by then. */
+const SETTLED_MS = 3_000;
+
 /** What is around every page: who may see it, where one can go, and whether it is live. */
 export function Shell() {
   const queries = useQueryClient();
@@ -29,13 +32,18 @@ export function Shell() {
     signedOut.addEventListener("signed-out", forget);
     return () => signedOut.removeEventListener("signed-out", forget);
   }, [queries]);
+  const isSignedIn = me.data != null;
+  useEffect(() => {
+    if (!isSignedIn) return;
+    const timer = setTimeout(() => void fetchAhead(), SETTLED_MS);
+    return () => clearTimeout(timer);
+  }, [isSignedIn]);
   if (me.isPending) return <Loading what="OmoiOS" />;
   if (me.data === undefined) return <Trouble what="The page" error={me.error} retry={() => void me.refetch()} />;
   if (me.data === null) return <SignIn />;
   return (
     <LiveProvider since={me.data.position}>
       <Freshness />
-      <FetchAhead />
       <GlobalKeys />
       <a href="#main" className="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:bg-surface focus:p-2">
         Skip to the content

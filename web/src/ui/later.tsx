@@ -25,34 +25,10 @@ export function ahead<Props extends object>(what: string, load: Load<Props>) {
   return shown;
 }
 
-/** What the first page needs has come by then. */
-const SETTLED_MS = 3_000;
-
-/**
- * Fetches them all while nothing else is to be done, so that they can be opened at once, and while the server is away. Not while it
- * is away: a browser remembers that a file could not be fetched, and whatever imports it then fails until the page is loaded again.
- */
-export function FetchAhead(): null {
-  const isOpen = useLinkState() === "open";
-  useEffect(() => {
-    if (!isOpen) return;
-    const away = new AbortController();
-    const timer = setTimeout(() => void fetchAhead(away.signal), SETTLED_MS);
-    return () => {
-      clearTimeout(timer);
-      away.abort();
-    };
-  }, [isOpen]);
-  return null;
-}
-
-async function fetchAhead(away: AbortSignal): Promise<void> {
+/** Fetch them all while nothing else is to be done: what is here can be opened at once, and while the server is away. */
+export async function fetchAhead(): Promise<void> {
   // One that has come may bring others that wait.
-  while (!away.aborted) {
-    const next = waiting.shift();
-    if (next === undefined) return;
-    await next();
-  }
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next();
 }
 
 /** Fetched again once the server is there. Some browsers do not ask twice for the same file; there the page is loaded anew. */
