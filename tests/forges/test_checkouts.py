@@ -8,6 +8,7 @@ import pytest
 
 from omoi_os.forges import checkouts
 from omoi_os.forges.base import Repository
+from omoi_os.forges.folder_lock import locked
 from omoi_os.forges.local import LocalForge
 from omoi_os.protocol import paths
 from omoi_os.providers import checkouts as prepared
@@ -151,7 +152,7 @@ async def test_what_a_kill_left_half_made_is_removed(forge: LocalForge, reposito
 async def test_only_one_prepares_at_a_time(forge: LocalForge, repository: Repository) -> None:
     folder = forge.root / f"{repository.project_id}.checkouts"
     folder.mkdir()
-    with checkouts._locked(folder) as held:
+    with locked(folder) as held:
         assert held
         await forge.prepare_checkout(repository)
 

@@ -9,6 +9,7 @@ import pytest
 
 from omoi_os.errors import ForgeError
 from omoi_os.forges import gc, git
+from omoi_os.forges.folder_lock import locked
 from omoi_os.forges.local import LocalForge
 from tests.forges.test_local import a_repository
 
@@ -128,6 +129,6 @@ async def test_nothing_is_removed_before_replaced_history_has_been_logged_for_lo
 
 
 async def test_two_orchestrators_do_not_collect_at_once(repository: Path, no_checkouts: Path) -> None:
-    with gc.locked(repository) as held:
+    with locked(repository) as held:
         assert held
         assert await gc.collect(repository, checkouts=no_checkouts, grace=NOW) is None

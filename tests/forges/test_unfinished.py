@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from omoi_os.forges import checkouts
 from omoi_os.forges.base import Repository
+from omoi_os.forges.folder_lock import locked
 from omoi_os.forges.local import LocalForge
 from tests.forges.test_local import a_repository, a_seed
 
@@ -101,7 +101,7 @@ async def test_a_half_made_checkout_is_removed_unless_somebody_makes_it(tmp_path
     left.mkdir(parents=True)
     (left / "file").write_text("half")
 
-    with checkouts._locked(folder):
+    with locked(folder):
         await asyncio.to_thread(forge.remove_unfinished)
         assert left.exists()
     await asyncio.to_thread(forge.remove_unfinished)

@@ -1,18 +1,15 @@
 """Prepared checkouts of a default branch: each made aside, put in place whole, and removed when nobody uses it."""
 
 import asyncio
-import fcntl
-import os
 import secrets
 import shutil
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from omoi_os import durable
 from omoi_os.children import die_with_parent
 from omoi_os.forges import git
+from omoi_os.forges.folder_lock import locked
 from omoi_os.protocol import paths
 from omoi_os.providers import checkouts
 
@@ -56,7 +53,7 @@ def newest(folder: Path) -> Path | None:
 async def prepare(folder: Path, *, mirror: Path, commit: str) -> None:
     """Have one of this commit as the newest, unless the tree is too small or too large for that."""
     await asyncio.to_thread(folder.mkdir, mode=0o700, exist_ok=True)
-    with _locked(folder) as held:
+    with locked(folder) as held:
         if not held:
             return
         last = newest(folder)
@@ -70,7 +67,7 @@ async def prepare(folder: Path, *, mirror: Path, commit: str) -> None:
 
 def remove_unfinished(folder: Path) -> None:
     """Remove checkouts that somebody began to prepare and did not finish, and those that nobody uses any more."""
-    with _locked(folder) as held:
+    with locked(folder) as held:
         if held:
             _remove_unused(folder)
 
@@ -162,18 +159,3 @@ def _remove_unused(folder: Path) -> None:
         aside = folder / f"{_UNREADY}{secrets.token_hex(4)}"
         if _take(found, aside):
             shutil.rmtree(aside)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[bool]:
-    """Hold the folder's lock; False if somebody else, perhaps another process, does."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(fd)

@@ -4,17 +4,14 @@ Replaced history, for example of a `wip/` branch, stays in the reflog for a grac
 lives: one that borrows objects from the repository (alternates) or has a checkout below its workspace never loses any.
 """
 
-import fcntl
-import os
 import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from omoi_os.forges import git
+from omoi_os.forges.folder_lock import locked
 
 #: Have every ref that is pushed to keep a log of its former values. Given to git wherever it moves refs.
 KEEP_REPLACED = {"core.logAllRefUpdates": "always"}
@@ -111,18 +108,3 @@ def _commits(checkouts: Path) -> set[str]:
     if not checkouts.is_dir():
         return set()
     return {match[1] for path in checkouts.iterdir() if (match := _CHECKOUT_NAME.fullmatch(path.name))}
-
-
-@contextmanager
-def locked(git_dir: Path) -> Iterator[bool]:
-    """Hold the repository's maintenance lock; False if another process does."""
-    fd = os.open(git_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(fd)
