@@ -1,3 +1,0 @@
-start
-verify refs/heads/feature/x 
-prepare
