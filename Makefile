@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Docker's tests are apart: the first time they install an engine and make an image, which takes minutes and the network.
 DOCKER := tests/providers/docker
 # Tests of what differs between root and an ordinary user: sandboxes, salvage, faults, worker, stream.
-PRIVILEGED := tests/faults tests/orchestrator tests/providers/test_local.py tests/sandboxes tests/stream tests/worker tests/test_open_files.py
+PRIVILEGED := tests/faults tests/orchestrator tests/providers/local/test_provider.py tests/sandboxes tests/stream tests/worker tests/system/test_open_files.py
 # Two for each processor: many tests wait for processes of their own.
 WORKERS := $(shell echo $$(($$(nproc) * 2)))
 
@@ -39,7 +39,7 @@ storm: setup ## Run 200 tasks, 20 at a time, while the orchestrator is killed ev
 	STORM_TASKS=200 STORM_AT_ONCE=20 STORM_SECONDS=3600 $(BIN)/pytest tests/faults/test_storm.py
 
 powercut: setup ## Cut the power of a platform's disk 20 times, as root, and look for everything it had acknowledged
-	POWER_CUTS=20 POWER_TASKS=4 $(BIN)/pytest -s tests/faults/test_power_cuts.py tests/gateway/test_power_cut.py
+	POWER_CUTS=20 POWER_TASKS=4 $(BIN)/pytest -s tests/faults/test_power_cuts.py tests/gateway/git/test_power_cut.py
 
 flood: setup ## Report a million events from 200 workers while two APIs, the database and Redis are killed again and again
 	FLOOD_EVENTS=1000000 FLOOD_WORKERS=200 FLOOD_KILLS=40 FLOOD_CRASHES=10 FLOOD_RESTARTS=10 FLOOD_PAUSE=20 FLOOD_SECONDS=7200 \
@@ -49,7 +49,7 @@ check: setup ## Lint, format, types, imports, and the tests of the providers and
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	PYTHONPATH=tools $(BIN)/lint-imports
 	$(BIN)/python tools/web.py check
 	PYTHONPATH=tools $(BIN)/pytest tests/providers -q -p no_skips --ignore=$(DOCKER)
 	PYTHONPATH=tools $(BIN)/pytest tests/browser -q -p no_skips -n 2 --dist loadfile

@@ -13,13 +13,13 @@ from pathlib import Path
 from statistics import median
 from uuid import uuid4
 
-from omoi_os.forges import checkouts
+from omoi_os.forges import prepared as checkouts
 from omoi_os.forges.base import Repository
-from omoi_os.forges.local import LocalForge
+from omoi_os.forges.local.forge import LocalForge
 from omoi_os.protocol import paths
 from omoi_os.protocol.assignment import Assignment
 from omoi_os.providers.base import Resources, SandboxSpec
-from omoi_os.providers.local.provider import LocalProvider
+from omoi_os.providers.local.host.provider import LocalProvider
 
 SIZES = (12, 300, 2_000, 20_000)
 WAYS = ("plain clone", "reference clone", "overlay")

@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.model import Model
 from omoi_os.protocol import paths
-from omoi_os.providers.local import bubblewrap, profile, seccomp
+from omoi_os.providers.local.host import bubblewrap, profile, seccomp
 
 _MEMORY_BYTES = 1 << 30
 

@@ -19,7 +19,7 @@ from benchmarks.figures import Beside, Figure, percentile
 from omoi_os.bus.postgres import PostgresBus
 from omoi_os.db import embedded
 from omoi_os.db.base import make_engine, make_sessions
-from omoi_os.worker.api import Api
+from omoi_os.worker.reporter.api import Api
 from tests.builders import a_work_sandbox
 
 #: How many sandboxes wait for messages all the while.

@@ -18,9 +18,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from omoi_os.api.wire import Wire
 from omoi_os.db import models
 from omoi_os.db.base import make_engine, make_sessions
+from omoi_os.http.wire import Wire
 from omoi_os.ids import token_hash, uuid7
 from omoi_os.sandboxes.models import Sandbox, SandboxEvent
 

@@ -11,7 +11,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 #: How the processes of a sandbox are told apart, by what their command lines hold; the first that fits is taken.
 _KINDS = {
     "supervisor": "/sandboxes",
-    "agent": "omoi_os.worker.agent",
+    "agent": "omoi_os.worker.agents.claude.driver",
     "reporter": "omoi_os.worker.",
     "bwrap": "bwrap",
     "init": "/bin/cat",

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from omoi_os.accounts.admin_token import ensure_admin_token
-from omoi_os.cli import acceptance
+from omoi_os.cli.checks import acceptance
 from omoi_os.config import load_settings
 from omoi_os.errors import OmoiError
 

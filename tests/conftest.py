@@ -14,10 +14,10 @@ import psycopg
 import pytest
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os import open_files
 from omoi_os.db import embedded
 from omoi_os.db.base import Sessions, make_engine, make_sessions, plain_url
 from omoi_os.db.migrate import upgrade
+from omoi_os.system import open_files
 from tests.api_process import ApiProcess
 
 #: A folder in memory, if there is one: a database in it is copied ten times as fast, and nothing waits for a disk.

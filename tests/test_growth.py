@@ -12,25 +12,26 @@ from aiohttp import StreamReader
 from aiohttp.base_protocol import BaseProtocol
 from fastapi.exceptions import RequestValidationError
 
-from omoi_os.api.paging import MAX_CURSOR, number
-from omoi_os.api.paging import decode as decode_cursor
 from omoi_os.errors import OmoiError
-from omoi_os.gateway.metering import UsageReader
-from omoi_os.gateway.model_requests import read_request
-from omoi_os.gateway.pushes import read_push
+from omoi_os.gateway.git.pushes import read_push
+from omoi_os.gateway.model.requests import read_request
+from omoi_os.gateway.model.usage import UsageReader
+from omoi_os.http.paging import MAX_CURSOR, number
+from omoi_os.http.paging import decode as decode_cursor
+from omoi_os.masking import Masker
 from omoi_os.printable import one_line, printable
 from omoi_os.projects import schemas as projects
 from omoi_os.protocol.messages import contents, ids_in, ids_in_conversation
 from omoi_os.protocol.spool import read_frames
-from omoi_os.sandboxes import blobs, drafts, transcripts
-from omoi_os.sandboxes.masking import Masker
-from omoi_os.sandboxes.wording import render
+from omoi_os.sandboxes.ingest import drafts
+from omoi_os.sandboxes.outcomes import blobs, transcripts
+from omoi_os.sandboxes.outcomes.wording import render
 from omoi_os.scripted_model.conversation import handed_over, read_conversation, split_notes
 from omoi_os.stream import lines
 from omoi_os.strict_json import elements, parse, scalar
 from omoi_os.web import pages
-from omoi_os.worker.diffs import diff_texts
-from omoi_os.worker.patches import read_edits
+from omoi_os.worker.repository.diffs import diff_texts
+from omoi_os.worker.repository.patches import read_edits
 
 KIB = 1024
 #: From 10 KB to 4 MB in steps, so that what grows faster is found before it takes hours.

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.fields import FieldInfo
 
 from omoi_os.errors import ConfigError
-from omoi_os.identity import site_of
+from omoi_os.system.installation import site_of
 
 #: The real model, when a key is set and nothing else is said.
 DEFAULT_MODEL = "claude-sonnet-4-5"

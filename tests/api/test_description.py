@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from pydantic import TypeAdapter, ValidationError
 
 from omoi_os.accounts.schemas import Email
-from omoi_os.api.text import Command, Line, Prose
+from omoi_os.http.text import Command, Line, Prose
 from omoi_os.projects.schemas import Branch, Host, RepositoryName
 
 

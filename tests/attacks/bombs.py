@@ -7,7 +7,7 @@ from omoi_os.providers.base import EndReason
 from omoi_os.providers.conformance import Bench, Check, Guarantee, limits
 from omoi_os.providers.conformance.bench import expect
 from omoi_os.providers.conformance.check import collector
-from omoi_os.providers.local import disk, spawn
+from omoi_os.providers.local.supervisor import disk, spawn
 
 CHECKS: list[Check] = []
 _check = collector(CHECKS)

@@ -8,7 +8,7 @@ import os
 from omoi_os.providers.conformance import Bench, Check, Guarantee
 from omoi_os.providers.conformance.bench import expect
 from omoi_os.providers.conformance.check import collector
-from omoi_os.providers.local import seccomp
+from omoi_os.providers.local.host import seccomp
 from tests.attacks.tries import expect_none
 from tests.providers.weak import is_bare
 

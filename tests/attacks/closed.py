@@ -19,8 +19,9 @@ from omoi_os.protocol import paths
 from omoi_os.providers.base import Resources, SandboxSpec
 from omoi_os.providers.conformance import Bench, host
 from omoi_os.providers.docker.inside import launch
-from omoi_os.providers.local import kernel, seccomp
-from omoi_os.providers.local.provider import LocalProvider
+from omoi_os.providers.local.host import seccomp
+from omoi_os.providers.local.host.provider import LocalProvider
+from omoi_os.providers.local.supervisor import kernel
 from tests.attacks.walls import CALL_SOCKET
 
 _INTERFACES = "import json, socket; print(json.dumps([name for _, name in socket.if_nameindex()]))"

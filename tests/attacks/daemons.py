@@ -10,7 +10,7 @@ from omoi_os.providers.conformance import Bench, Check, Guarantee
 from omoi_os.providers.conformance.bench import expect
 from omoi_os.providers.conformance.check import collector
 from omoi_os.providers.conformance.trees import ALL_UP, TREE
-from omoi_os.providers.local import processes
+from omoi_os.providers.local.supervisor import processes
 
 CHECKS: list[Check] = []
 _check = collector(CHECKS)

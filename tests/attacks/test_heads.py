@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from omoi_os.api import wire
 from omoi_os.db.base import Sessions
+from omoi_os.http import wire
 from tests.api_process import ApiProcess, Reporter, make_reporters
 
 #: What the API may need more, whatever is sent to it.

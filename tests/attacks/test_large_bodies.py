@@ -10,8 +10,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from omoi_os.api.downloads import MAX_EACH
 from omoi_os.db.base import Sessions
+from omoi_os.http.downloads import MAX_EACH
 from tests.api_process import ApiProcess, Reporter, batch_body, make_reporters
 
 KIB = 1024

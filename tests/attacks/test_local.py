@@ -8,8 +8,8 @@ import pytest
 
 from omoi_os.errors import ProviderError
 from omoi_os.providers.conformance import Bench
-from omoi_os.providers.local.machine import Machine
-from omoi_os.providers.local.provider import LocalProvider
+from omoi_os.providers.local.host.machine import Machine
+from omoi_os.providers.local.host.provider import LocalProvider
 from tests.attacks import catalogue, closed
 from tests.providers.weak import WeakProvider, bare_bench
 

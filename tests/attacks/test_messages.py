@@ -8,9 +8,9 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import text
 
-from omoi_os.gateway.seen import Sightings
+from omoi_os.gateway.model.seen import Sightings
 from omoi_os.protocol.messages import Message
-from omoi_os.sandboxes.messages import MAX_WAITING
+from omoi_os.sandboxes.messages.service import MAX_WAITING
 from tests.api.conftest import Worker, calling, working
 
 

@@ -116,7 +116,7 @@ async def test_a_log_has_one_line_for_what_a_sandbox_asked(api: ApiProcess, sess
 def test_logs_of_a_part_keep_a_traceback_inside_its_entry() -> None:
     program = (
         "import logging, sys\n"
-        "from omoi_os.cli.lines import Lines\n"
+        "from omoi_os.cli.output.log_lines import Lines\n"
         "handler = logging.StreamHandler(); handler.setFormatter(Lines('%(levelname)s %(message)s'))\n"
         "logging.basicConfig(handlers=[handler])\n"
         "text = sys.stdin.read()\n"

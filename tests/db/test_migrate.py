@@ -10,8 +10,8 @@ from sqlalchemy import Connection, text
 
 from omoi_os.db.base import make_engine
 from omoi_os.db.migrate import upgrade
-from omoi_os.db.models import metadata
 from omoi_os.errors import SetupError
+from omoi_os.tables import metadata
 
 
 async def test_models_and_migrations_agree(database_url: str) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from omoi_os.errors import ProviderError
 from omoi_os.protocol.paths import PID_FILE
 from omoi_os.providers.base import SandboxRef
-from omoi_os.providers.local.provider import LocalProvider
+from omoi_os.providers.local.host.provider import LocalProvider
 from tests.e2e.platform import Json, Platform, wait_for
 
 #: Bash refuses a plain sleep.

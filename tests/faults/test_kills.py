@@ -15,7 +15,7 @@ import pytest
 from omoi_os.errors import ProviderError
 from omoi_os.protocol.paths import PID_FILE
 from omoi_os.providers.base import SandboxRef
-from omoi_os.providers.local.provider import LocalProvider
+from omoi_os.providers.local.host.provider import LocalProvider
 from tests.e2e.platform import ENDED, Json, Platform, wait_for
 
 #: Slow enough to be hit in the middle of each step, and safe to be started over.

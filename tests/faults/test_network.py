@@ -14,10 +14,10 @@ import pytest
 
 from omoi_os.db.base import Sessions, plain_url
 from omoi_os.protocol.events import Event
-from omoi_os.worker import delivery
-from omoi_os.worker.api import Api
-from omoi_os.worker.blobs import Blobs
-from omoi_os.worker.spool import Spool
+from omoi_os.worker.reporter import delivery
+from omoi_os.worker.reporter.api import Api
+from omoi_os.worker.reporter.blobs import Blobs
+from omoi_os.worker.reporter.spool import Spool
 from tests.api_process import ApiProcess, make_reporters
 from tests.e2e.platform import wait_for
 from tests.faults.proxy import Fault, Proxy

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from omoi_os import durable
+from omoi_os.system import durable
 from tests.e2e.platform import PATIENCE, Json, Platform, wait_for
 from tests.faults.power import Disk, a_disk, needs_power
 

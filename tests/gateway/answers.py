@@ -8,8 +8,7 @@ from aiohttp import web
 from omoi_os.db.base import Sessions
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.models import Task
-
-from .places import Door, sse
+from tests.gateway.places import Door, sse
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -18,8 +18,7 @@ from omoi_os.sandboxes.service import Origin
 from omoi_os.tasks import service as tasks
 from tests.builders import a_project, a_task, a_ticket
 from tests.conftest import NOON
-
-from .places import Door, Host
+from tests.gateway.places import Door, Host
 
 KEY = "sk-ant-the-real-key"
 

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from omoi_os.forges.addresses import repository_of
-from omoi_os.forges.local import LocalForge
-from omoi_os.gateway import space
+from omoi_os.forges.local.forge import LocalForge
+from omoi_os.gateway import full_disk as space
 from tests.faults.test_disk_full import fill, small_disk
-
-from .answers import BODY, STREAM, streaming
-from .conftest import OpenDoor, Start
-from .places import Host
-from .test_git import Workspace
+from tests.gateway.answers import BODY, STREAM, streaming
+from tests.gateway.conftest import OpenDoor, Start
+from tests.gateway.git.test_routes import Workspace
+from tests.gateway.places import Host
 
 __all__ = ["small_disk"]
 

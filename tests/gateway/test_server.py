@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from omoi_os.config import Settings
-
-from .conftest import OpenDoor
-from .places import Door, Host
+from tests.gateway.conftest import OpenDoor
+from tests.gateway.places import Door, Host
 
 PROGRAM = """
 import asyncio, logging

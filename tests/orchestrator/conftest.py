@@ -9,9 +9,9 @@ import pytest
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.config import load_settings
 from omoi_os.db.base import Sessions
+from omoi_os.masking import Masker
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.providers import Providers
-from omoi_os.sandboxes.masking import Masker
 
 MakeContext = Callable[..., Context]
 

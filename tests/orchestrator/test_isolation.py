@@ -17,17 +17,17 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
 from omoi_os.forges.addresses import repository_of
-from omoi_os.forges.local import LocalForge
+from omoi_os.forges.local.forge import LocalForge
 from omoi_os.forges.registry import make_forge
-from omoi_os.monitoring import warnings
+from omoi_os.health import warnings
 from omoi_os.orchestrator import health, main
 from omoi_os.orchestrator.context import Context
-from omoi_os.orchestrator.dispatcher import claim
+from omoi_os.orchestrator.dispatch.dispatcher import claim
 from omoi_os.orchestrator.main import turn
-from omoi_os.orchestrator.reaper import reap
+from omoi_os.orchestrator.recovery.reaper import reap
 from omoi_os.projects.models import Project
 from omoi_os.providers.base import Resources, SandboxRef, SandboxSpec
-from omoi_os.providers.local.provider import LocalProvider
+from omoi_os.providers.local.host.provider import LocalProvider
 from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import SandboxState
 from omoi_os.sandboxes.models import Sandbox

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from omoi_os.providers.base import ExecResult, Resources, SandboxRef, SandboxSpec
-from omoi_os.providers.local.provider import LocalProvider
+from omoi_os.providers.local.host.provider import LocalProvider
 
 MEBIBYTE = 1024 * 1024
 

@@ -1,5 +1,5 @@
-"""Some of what sandboxes do is seen over the API."""
+"""The same application and callers as in the API's own tests."""
 
-from tests.api.conftest import ada, admin, app, bus, settings, worker
+from tests.api.conftest import ada, admin, anonymous, app, bob, bus, settings, worker
 
-__all__ = ["ada", "admin", "app", "bus", "settings", "worker"]
+__all__ = ["ada", "admin", "anonymous", "app", "bob", "bus", "settings", "worker"]

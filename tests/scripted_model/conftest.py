@@ -11,8 +11,7 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
 
 from omoi_os.scripted_model.headers import task_headers
 from omoi_os.scripted_model.server import make_app
-
-from .agents import Model, Run, run
+from tests.scripted_model.agents import Model, Run, run
 
 
 @pytest.fixture

@@ -21,8 +21,7 @@ from omoi_os.ids import uuid7
 from omoi_os.protocol import messages as protocol
 from omoi_os.scripted_model.scripts import BUILT_IN
 from omoi_os.scripted_model.server import NO_SCRIPT
-
-from .agents import Model, Run, run
+from tests.scripted_model.agents import Model, Run, run
 
 Serve = Callable[..., Awaitable[Model]]
 Options = Callable[..., ClaudeAgentOptions]

@@ -13,8 +13,7 @@ from aiohttp import ClientPayloadError, ClientResponse, ClientSession, ServerDis
 from omoi_os.errors import ConfigError
 from omoi_os.scripted_model.headers import REFUSAL, task_headers
 from omoi_os.scripted_model.server import NO_SCRIPT, make_app
-
-from .agents import Model
+from tests.scripted_model.agents import Model
 
 Serve = Callable[..., Awaitable[Model]]
 

@@ -2,8 +2,8 @@
 
 from uuid import uuid4
 
+from omoi_os.stream.client import Listener, Subscription, Viewer
 from omoi_os.stream.filters import Filter
-from omoi_os.stream.listener import Listener, Subscription, Viewer
 from omoi_os.stream.position import Position
 from omoi_os.stream.reader import Item
 

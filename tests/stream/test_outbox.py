@@ -5,9 +5,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
+from omoi_os.masking import Masker
 from omoi_os.protocol.events import Event, EventSource
-from omoi_os.sandboxes import events
-from omoi_os.sandboxes.masking import Masker
+from omoi_os.sandboxes.ingest import events
 from omoi_os.stream.models import Change, Outbox
 from tests.builders import a_work_sandbox
 from tests.conftest import NOON

@@ -2,12 +2,16 @@
 
 import pytest
 
-from omoi_os.sandboxes.lifecycle import ENDED, SandboxState
+from omoi_os.sandboxes.lifecycle import ALIVE, ENDED, SandboxState
 from omoi_os.tasks.lifecycle import TaskState
-from omoi_os.tasks.outcomes import FINAL, LABELS, Outcome, of_sandbox, of_task, of_ticket, verdict_of
+from omoi_os.tasks.outcomes import FINAL, LABELS, Outcome, of_attempt, of_task, of_ticket, verdict_of
 from omoi_os.tasks.verdict import Verdict
 
 CHECK = {"command": "make test", "exit_code": 0, "output": ""}
+
+
+def of_sandbox(state: str, verdict: str | None, *, being_checked: bool) -> Outcome:
+    return of_attempt(verdict, alive=state in ALIVE, failed=state == "failed", being_checked=being_checked)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,8 @@ import pytest
 from omoi_os.protocol.assignment import Assignment
 from omoi_os.protocol.paths import DOOR_PORT
 from omoi_os.worker.command import salvage_argv, worker_argv
-from omoi_os.worker.places import Places
-
-from .platform import API, SANDBOX_ID, TOKEN, Platform
+from omoi_os.worker.paths import Places
+from tests.worker.platform import API, SANDBOX_ID, TOKEN, Platform
 
 BRANCH = "feature/calculate-binomial-coefficient"
 TASK_ID = "0190b2c4-0000-7000-8000-00000a1b2c3d"

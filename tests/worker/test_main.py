@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from omoi_os.worker.command import SOURCE, worker_argv
-
-from .conftest import BRANCH, TASK_ID, Worker, git
-from .platform import BASH, WRITE, Platform
+from tests.worker.conftest import BRANCH, TASK_ID, Worker, git
+from tests.worker.platform import BASH, WRITE, Platform
 
 ANSWER = "126410606437752"
 
@@ -213,7 +212,8 @@ def test_the_reporter_imports_the_standard_library_alone() -> None:
     argv[argv.index("-c") :] = [
         "-c",
         f"import sys; sys.path.insert(0, {SOURCE!r})\n"
-        "from omoi_os.worker import door, handover, main, salvage, waiting\n"
+        "import omoi_os.worker.main, omoi_os.worker.salvage.main, omoi_os.worker.reporter.gateway_port\n"
+        "import omoi_os.worker.startup.handover, omoi_os.worker.startup.warm\n"
         "print('\\n'.join(getattr(m, '__file__', None) or '' for m in sys.modules.values()))\n"
         "print(*sorted(sys.modules))",
     ]

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from omoi_os import durable
 from omoi_os.config import Settings
 from omoi_os.errors import ConfigError, SetupError
 from omoi_os.ids import new_token
+from omoi_os.system import durable
 
 FILE_NAME = "admin-token"
 

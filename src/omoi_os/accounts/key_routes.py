@@ -3,17 +3,18 @@
 from uuid import UUID
 
 from omoi_os.accounts import repository, service
+from omoi_os.accounts.deps import CurrentIdentity, CurrentUser
+from omoi_os.accounts.idempotency import OnlyOnce
 from omoi_os.accounts.models import Scope
 from omoi_os.accounts.records import record_key
 from omoi_os.accounts.schemas import ApiKeyIn, ApiKeyOut, ApiKeyPage, NewApiKeyOut, SessionOut, SessionPage
-from omoi_os.api import paging
-from omoi_os.api.deps import AppBus, CurrentIdentity, CurrentUser, DbSession, Now
-from omoi_os.api.errors import problems
-from omoi_os.api.idempotency import OnlyOnce
-from omoi_os.api.routers import make_router
 from omoi_os.audit.models import AuditKind
 from omoi_os.audit.trail import record_action
 from omoi_os.errors import Forbidden
+from omoi_os.http import paging
+from omoi_os.http.deps import AppBus, DbSession, Now
+from omoi_os.http.problems import problems
+from omoi_os.http.routers import make_router
 
 router = make_router("/auth", tags=["users"], refusals=(401, 403, 422, 503))
 
@@ -75,4 +76,6 @@ async def list_own_sessions(
 async def delete_own_session(user: CurrentUser, session_id: UUID, session: DbSession, bus: AppBus, now: Now) -> None:
     """Sign one of your browsers out at once."""
     await service.end_session(session, bus, user.id, session_id, now=now)
-    await record_action(session, user, AuditKind.SESSION_ENDED, subject=str(session_id), detail=f"of {user.email}")
+    await record_action(
+        session, user.email, AuditKind.SESSION_ENDED, subject=str(session_id), detail=f"of {user.email}"
+    )

@@ -10,4 +10,4 @@ from omoi_os.audit.trail import record_action
 async def record_key(session: AsyncSession, actor: User, kind: AuditKind, key: ApiKey, *, of: User) -> None:
     """Record that a key was created or revoked."""
     detail = f"{key.name} ({key.scope or 'admin'}, ends in {key.last_four}) of {of.email}"
-    await record_action(session, actor, kind, subject=str(key.id), detail=detail)
+    await record_action(session, actor.email, kind, subject=str(key.id), detail=detail)

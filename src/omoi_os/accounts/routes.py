@@ -3,16 +3,17 @@
 from uuid import UUID
 
 from omoi_os.accounts import repository, service
+from omoi_os.accounts.deps import AdminUser
+from omoi_os.accounts.idempotency import OnlyOnce
 from omoi_os.accounts.records import record_key
 from omoi_os.accounts.schemas import ApiKeyIn, ApiKeyOut, ApiKeyPage, NewApiKeyOut, UserIn, UserOut, UserPage, UserPatch
 from omoi_os.accounts.service import UserChanges
-from omoi_os.api import paging
-from omoi_os.api.deps import AdminUser, AppBus, DbSession, Now
-from omoi_os.api.errors import problems
-from omoi_os.api.idempotency import OnlyOnce
-from omoi_os.api.routers import make_router
 from omoi_os.audit.models import AuditKind
 from omoi_os.audit.trail import record_action
+from omoi_os.http import paging
+from omoi_os.http.deps import AppBus, DbSession, Now
+from omoi_os.http.problems import problems
+from omoi_os.http.routers import make_router
 
 router = make_router("/users", tags=["users"], refusals=(401, 403, 413, 422, 503))
 
@@ -21,7 +22,7 @@ router = make_router("/users", tags=["users"], refusals=(401, 403, 413, 422, 503
 async def create_user(admin: AdminUser, body: UserIn, once: OnlyOnce, session: DbSession, now: Now) -> UserOut:
     """Add a person or a program. They see only the projects they create, unless they are an administrator."""
     user = await service.create_user(session, email=body.email, name=body.name, role=body.role, now=now)
-    await record_action(session, admin, AuditKind.USER_ADDED, subject=user.email, detail=f"role {user.role}")
+    await record_action(session, admin.email, AuditKind.USER_ADDED, subject=user.email, detail=f"role {user.role}")
     return once.answer(UserOut.model_validate(user))
 
 
@@ -47,7 +48,7 @@ async def update_user(
     changes = UserChanges(**body.model_dump(exclude_unset=True))
     user = await service.change_user(session, bus, user, changes, now=now)
     kind = AuditKind.USER_DEACTIVATED if user.deactivated_at is not None else AuditKind.USER_CHANGED
-    await record_action(session, admin, kind, subject=user.email, detail=f"name {user.name}, role {user.role}")
+    await record_action(session, admin.email, kind, subject=user.email, detail=f"name {user.name}, role {user.role}")
     return UserOut.model_validate(user)
 
 
@@ -56,7 +57,7 @@ async def delete_user(admin: AdminUser, user_id: UUID, session: DbSession, bus: 
     """Deactivate a user: their keys, sessions and streams end at once. What they created stays."""
     user = await service.get_user(session, user_id)
     await service.change_user(session, bus, user, UserChanges(active=False), now=now)
-    await record_action(session, admin, AuditKind.USER_DEACTIVATED, subject=user.email, detail="deactivated")
+    await record_action(session, admin.email, AuditKind.USER_DEACTIVATED, subject=user.email, detail="deactivated")
 
 
 @router.delete(

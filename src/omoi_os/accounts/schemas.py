@@ -7,8 +7,8 @@ from uuid import UUID
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from omoi_os.accounts.models import BrowserSession, Role, Scope
-from omoi_os.api.paging import Page
-from omoi_os.api.text import Line, matching
+from omoi_os.http.paging import Page
+from omoi_os.http.text import Line, matching
 
 _ADDRESS = re.compile(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+")
 

@@ -8,15 +8,16 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from starlette.responses import RedirectResponse
 
 from omoi_os.accounts import service, sessions
+from omoi_os.accounts.auth import Identity, session_cookie
+from omoi_os.accounts.deps import CurrentIdentity
 from omoi_os.accounts.schemas import MeOut
 from omoi_os.accounts.sessions import LinkRefused
-from omoi_os.api.auth import Identity, session_cookie
-from omoi_os.api.deps import AppBus, AppSettings, CurrentIdentity, DbSession, Now
-from omoi_os.api.errors import problems
-from omoi_os.api.notices import notice
-from omoi_os.api.routers import make_router
 from omoi_os.config import Settings
 from omoi_os.errors import Conflict
+from omoi_os.http.deps import AppBus, AppSettings, DbSession, Now
+from omoi_os.http.notices import notice
+from omoi_os.http.problems import problems
+from omoi_os.http.routers import make_router
 from omoi_os.stream import reader
 
 router = make_router("/auth", tags=["users"], refusals=(401, 403, 422, 503))

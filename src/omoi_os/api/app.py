@@ -6,31 +6,36 @@ from fastapi import FastAPI
 from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from omoi_os.accounts import idempotency
 from omoi_os.accounts import key_routes as keys
 from omoi_os.accounts import routes as users
 from omoi_os.accounts import session_routes as auth
-from omoi_os.api import description, docs, errors, health, idempotency, metrics, stream
-from omoi_os.api.downloads import Downloads
+from omoi_os.api import audit_routes as audit
+from omoi_os.api import description, docs, health, metrics
 from omoi_os.api.guard import Guard
-from omoi_os.api.limits import BodyLimits
-from omoi_os.api.uploads import Uploads
-from omoi_os.audit import routes as audit
+from omoi_os.api.stream import routes as stream
+from omoi_os.api.stream.access import recheck
 from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
 from omoi_os.db.clock import Clock
+from omoi_os.health.attendance import Attendance
+from omoi_os.health.availability import Availability
+from omoi_os.http import problems as errors
+from omoi_os.http.downloads import Downloads
+from omoi_os.http.limits import BodyLimits
+from omoi_os.http.uploads import Uploads
+from omoi_os.masking import Masker
 from omoi_os.monitoring import routes as monitoring
-from omoi_os.monitoring.attendance import Attendance
-from omoi_os.monitoring.availability import Availability
 from omoi_os.projects import routes as projects
-from omoi_os.sandboxes import event_routes as events
-from omoi_os.sandboxes import message_routes as messages
-from omoi_os.sandboxes import outcome_routes as outcomes
 from omoi_os.sandboxes import routes as sandboxes
 from omoi_os.sandboxes import worker_routes as workers
-from omoi_os.sandboxes.masking import Masker
-from omoi_os.sandboxes.waiters import Waiters
+from omoi_os.sandboxes.deps import sandbox_of_token
+from omoi_os.sandboxes.ingest import routes as events
+from omoi_os.sandboxes.messages import routes as messages
+from omoi_os.sandboxes.messages.waiters import Waiters
+from omoi_os.sandboxes.outcomes import routes as outcomes
 from omoi_os.stream.hub import Hub
 from omoi_os.tasks import routes as tasks
 from omoi_os.tickets import routes as tickets
@@ -71,9 +76,10 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     )
     app.state.settings, app.state.sessions, app.state.bus = settings, sessions, bus
     app.state.clock = Clock()
-    app.state.hub = Hub(sessions, bus, each=settings.stream_connections)
+    app.state.hub = Hub(sessions, bus, recheck=recheck, each=settings.stream_connections)
     app.state.masker = Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token])
     app.state.waiters = Waiters(bus)
+    app.state.sandbox_of_token = sandbox_of_token
     app.state.downloads = Downloads()
     app.state.uploads = Uploads(settings.data_dir / "uploads")
     app.state.trail = Trail(sessions, app.state.masker)

@@ -5,8 +5,8 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from omoi_os.api.errors import Problem
-from omoi_os.sandboxes import event_shapes
+from omoi_os.http.problems import Problem
+from omoi_os.sandboxes.ingest import event_shapes
 
 _REFERENCE = "#/components/schemas/{model}"
 

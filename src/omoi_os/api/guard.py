@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from omoi_os.api.errors import problem
 from omoi_os.config import Settings
+from omoi_os.http.problems import problem
 
 MISDIRECTED = 421
 

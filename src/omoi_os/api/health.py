@@ -12,15 +12,15 @@ from pydantic import Field
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from omoi_os import disk
-from omoi_os.api.deps import AppSettings, DbSession, Now
-from omoi_os.api.errors import problems
-from omoi_os.api.routers import make_router
-from omoi_os.api.shapes import Shown
 from omoi_os.db import migrate
 from omoi_os.errors import NotReady
-from omoi_os.monitoring.attendance import Attendance
-from omoi_os.monitoring.warnings import WarningOut
+from omoi_os.health.attendance import Attendance
+from omoi_os.health.warnings import WarningOut
+from omoi_os.http.deps import AppSettings, DbSession, Now
+from omoi_os.http.problems import problems
+from omoi_os.http.routers import make_router
+from omoi_os.http.shapes import Shown
+from omoi_os.system import disk
 
 #: A database that takes longer than this does not answer.
 ANSWER_SECONDS = 3.0

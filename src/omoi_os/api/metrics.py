@@ -12,14 +12,15 @@ from prometheus_client.registry import Collector
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.api.deps import AdminUser, DbSession, Now
-from omoi_os.api.errors import problems
-from omoi_os.api.routers import make_router
-from omoi_os.sandboxes.lifecycle import ALIVE, Purpose
+from omoi_os.accounts.deps import AdminUser
+from omoi_os.http.deps import DbSession, Now
+from omoi_os.http.problems import problems
+from omoi_os.http.routers import make_router
+from omoi_os.sandboxes.lifecycle import ALIVE, Purpose, SandboxState
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.lifecycle import OPEN, TaskState
 from omoi_os.tasks.models import Task
-from omoi_os.tasks.outcomes import FINAL, Outcome, of_sandbox, of_task
+from omoi_os.tasks.outcomes import FINAL, Outcome, of_attempt, of_task
 from omoi_os.tasks.verdict import Verdict
 
 router = make_router("", tags=["health"], below="")
@@ -79,7 +80,9 @@ async def _attempt_outcomes(session: AsyncSession, *, since: datetime) -> dict[O
     for status, verdict, checking, number in await session.execute(
         query.group_by(Sandbox.status, Sandbox.verdict, being_checked)
     ):
-        outcome = of_sandbox(status, verdict, being_checked=checking)
+        outcome = of_attempt(
+            verdict, alive=status in ALIVE, failed=status == SandboxState.FAILED, being_checked=checking
+        )
         if outcome in counts:
             counts[outcome] += number
     return counts

@@ -14,17 +14,17 @@ import uvloop
 from omoi_os.accounts.admin_token import ensure_admin_token
 from omoi_os.accounts.service import SETTING, ensure_admin
 from omoi_os.api.app import make_app
-from omoi_os.api.sockets import StreamSocket
-from omoi_os.api.wire import Wire
+from omoi_os.api.stream.sockets import StreamSocket
 from omoi_os.bus.factory import open_bus
-from omoi_os.collector import spare_what_stays
 from omoi_os.config import Settings
 from omoi_os.db import embedded, migrate
 from omoi_os.db.base import Sessions, make_engine, make_sessions
 from omoi_os.db.clock import Clock
 from omoi_os.errors import SetupError
-from omoi_os.sandboxes.waiters import Waiters
+from omoi_os.http.wire import Wire
+from omoi_os.sandboxes.messages.waiters import Waiters
 from omoi_os.stream.hub import Hub
+from omoi_os.system.garbage import spare_what_stays
 
 DRAIN_SECONDS = 10
 BACKLOG = 2048

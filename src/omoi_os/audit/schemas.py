@@ -4,8 +4,8 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from omoi_os.api.paging import Page
 from omoi_os.audit.models import ActorKind, AuditKind
+from omoi_os.http.paging import Page
 
 
 class AuditEntryOut(BaseModel):

@@ -10,12 +10,11 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.accounts.models import User
 from omoi_os.audit import repository
 from omoi_os.audit.models import ActorKind, AuditKind
 from omoi_os.db.base import Sessions
+from omoi_os.masking import Masker
 from omoi_os.printable import one_line
-from omoi_os.sandboxes.masking import Masker
 
 log = logging.getLogger(__name__)
 
@@ -66,12 +65,12 @@ async def write(
     await repository.add(session, values, times=times, now=now, alone=alone)
 
 
-async def record_action(session: AsyncSession, user: User, kind: AuditKind, *, subject: str, detail: str) -> None:
-    """Record what a person changed about accounts, with the caller's transaction. Each change is an entry."""
+async def record_action(session: AsyncSession, actor: str, kind: AuditKind, *, subject: str, detail: str) -> None:
+    """Record what a person, named by e-mail address, changed about accounts. Each change is an entry of its own."""
     values = {
         "kind": kind.value,
         "actor_kind": ActorKind.USER.value,
-        "actor_id": one_line(user.email)[:MAX_SUBJECT],
+        "actor_id": one_line(actor)[:MAX_SUBJECT],
         "subject": one_line(subject)[:MAX_SUBJECT],
         "detail": one_line(detail)[:MAX_DETAIL],
     }

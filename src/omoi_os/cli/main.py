@@ -10,26 +10,26 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from omoi_os import collector
 from omoi_os.cli import arguments
 from omoi_os.errors import ConfigError, OmoiError
 from omoi_os.printable import one_line
+from omoi_os.system import garbage as collector
 
 #: Commands with the module that holds each. A module is loaded only when its command is called.
 COMMANDS = {
-    "serve": ("omoi_os.cli.serve", "run the whole platform on this machine"),
-    "api": ("omoi_os.cli.api", "run the API alone"),
-    "gateway": ("omoi_os.cli.gateway", "run the gateway alone: the sandboxes' only door"),
-    "orchestrator": ("omoi_os.cli.orchestrator", "run an orchestrator alone"),
-    "sign-in": ("omoi_os.cli.sign_in", "print a link that signs a browser in as the first administrator"),
-    "demo": ("omoi_os.cli.demo", "take a ticket to a verified branch and show each step"),
-    "doctor": ("omoi_os.cli.doctor", "check each part of this machine and of the configuration"),
-    "sandboxes": ("omoi_os.cli.sandboxes", "list the newest sandboxes"),
-    "events": ("omoi_os.cli.events", "show a sandbox's events in order"),
-    "logs": ("omoi_os.cli.logs", "show a sandbox's log"),
-    "compare": ("omoi_os.cli.compare", "show sandboxes side by side, and where their runs part"),
-    "cleanup": ("omoi_os.cli.cleanup", "find sandboxes that live on for nobody, and with --yes end them"),
-    "verify": ("omoi_os.cli.verify", "check the whole flow of the platform that runs, step by step"),
+    "serve": ("omoi_os.cli.commands.serve", "run the whole platform on this machine"),
+    "api": ("omoi_os.cli.commands.api", "run the API alone"),
+    "gateway": ("omoi_os.cli.commands.gateway", "run the gateway alone: the sandboxes' only door"),
+    "orchestrator": ("omoi_os.cli.commands.orchestrator", "run an orchestrator alone"),
+    "sign-in": ("omoi_os.cli.commands.sign_in", "print a link that signs a browser in as the first administrator"),
+    "demo": ("omoi_os.cli.commands.demo", "take a ticket to a verified branch and show each step"),
+    "doctor": ("omoi_os.cli.commands.doctor", "check each part of this machine and of the configuration"),
+    "sandboxes": ("omoi_os.cli.commands.sandboxes", "list the newest sandboxes"),
+    "events": ("omoi_os.cli.commands.events", "show a sandbox's events in order"),
+    "logs": ("omoi_os.cli.commands.logs", "show a sandbox's log"),
+    "compare": ("omoi_os.cli.commands.compare", "show sandboxes side by side, and where their runs part"),
+    "cleanup": ("omoi_os.cli.commands.cleanup", "find sandboxes that live on for nobody, and with --yes end them"),
+    "verify": ("omoi_os.cli.commands.verify", "check the whole flow of the platform that runs, step by step"),
 }
 #: What an interrupted command exits with, as shells do.
 INTERRUPTED = 130

@@ -14,9 +14,9 @@ from urllib.parse import quote
 import psycopg
 from psycopg import sql
 
-from omoi_os import durable
 from omoi_os.db import postmaster
 from omoi_os.errors import SetupError
+from omoi_os.system import durable
 
 MAJOR_VERSION = "18"
 ROLE = "omoi"

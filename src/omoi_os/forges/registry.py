@@ -3,7 +3,7 @@
 from omoi_os.config import Settings
 from omoi_os.errors import ForgeError
 from omoi_os.forges.base import Forge
-from omoi_os.forges.local import LocalForge
+from omoi_os.forges.local.forge import LocalForge
 
 NAMES = ("local",)
 

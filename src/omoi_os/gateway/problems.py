@@ -8,11 +8,11 @@ from aiohttp.typedefs import Handler
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from omoi_os import disk
 from omoi_os.audit.trail import refused
 from omoi_os.errors import DiskFull, Forbidden, NotFound, NotReady, OmoiError, TooLarge
 from omoi_os.gateway.callers import CALLING_SANDBOX
-from omoi_os.gateway.parts import PARTS
+from omoi_os.gateway.context import PARTS
+from omoi_os.system import disk
 
 #: Tells the agent's CLI that the same request would fail again.
 FINAL = {"x-should-retry": "false"}

@@ -11,24 +11,27 @@ from pathlib import Path
 
 from aiohttp import web
 
+from omoi_os import tables  # noqa: F401  foreign keys name tables that nothing else here imports
 from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.bus.factory import open_bus
-from omoi_os.collector import spare_what_stays
 from omoi_os.config import Settings
 from omoi_os.db import embedded
 from omoi_os.db.base import make_engine, make_sessions
 from omoi_os.errors import SetupError
-from omoi_os.gateway import git, model, relay
+from omoi_os.gateway import api_calls as relay
 from omoi_os.gateway.callers import Callers
-from omoi_os.gateway.doors import Doors
-from omoi_os.gateway.parts import PARTS, Parts
+from omoi_os.gateway.context import PARTS, Parts
+from omoi_os.gateway.git import routes as git
+from omoi_os.gateway.model import routes as model
+from omoi_os.gateway.model.reservations import Reservations
+from omoi_os.gateway.model.seen import Sightings
+from omoi_os.gateway.model.upstream import open_upstream
 from omoi_os.gateway.problems import answer_errors
-from omoi_os.gateway.reservations import Reservations
-from omoi_os.gateway.seen import Sightings
-from omoi_os.gateway.upstream import open_upstream
-from omoi_os.sandboxes.masking import Masker
+from omoi_os.gateway.sockets import Doors
+from omoi_os.masking import Masker
 from omoi_os.sandboxes.sites import claim_repositories
+from omoi_os.system.garbage import spare_what_stays
 
 log = logging.getLogger(__name__)
 

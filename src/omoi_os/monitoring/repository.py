@@ -1,6 +1,5 @@
 """Queries over what is open and over the last days; none of them reads all that ever was."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from uuid import UUID
@@ -81,15 +80,6 @@ async def alive_by_provider(session: AsyncSession, *, owner: UUID | None) -> dic
     query = select(Sandbox.provider, func.count()).where(Sandbox.status.in_(ALIVE), _of(owner, Sandbox.project_id))
     rows = await session.execute(query.group_by(Sandbox.provider))
     return {row[0]: row[1] for row in rows}
-
-
-async def connected_since(session: AsyncSession, name: str) -> Sequence[datetime]:
-    """Since when each process that holds a connection of this name does so."""
-    query = text(
-        "SELECT backend_start FROM pg_stat_activity"
-        " WHERE application_name = :name AND datname = current_database() ORDER BY backend_start"
-    )
-    return list((await session.execute(query, {"name": name})).scalars())
 
 
 async def server_version(session: AsyncSession) -> str:

@@ -4,11 +4,12 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from omoi_os.api.deps import AppSettings, CurrentUser, DbSession, Now
-from omoi_os.api.routers import make_router
+from omoi_os.accounts.deps import CurrentUser
+from omoi_os.health.attendance import Attendance
+from omoi_os.health.availability import Availability
+from omoi_os.http.deps import AppSettings, DbSession, Now
+from omoi_os.http.routers import make_router
 from omoi_os.monitoring import service
-from omoi_os.monitoring.attendance import Attendance
-from omoi_os.monitoring.availability import Availability
 from omoi_os.monitoring.schemas import OverviewOut
 from omoi_os.projects.repository import owner_seen_by
 

@@ -4,7 +4,7 @@ import datetime
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from omoi_os.monitoring.warnings import WarningOut
+from omoi_os.health.warnings import WarningOut
 from omoi_os.sandboxes.lifecycle import SandboxState
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.outcomes import Outcome

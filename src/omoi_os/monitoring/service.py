@@ -6,9 +6,11 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.config import Settings
-from omoi_os.monitoring import repository, versions
-from omoi_os.monitoring.attendance import Attendance
-from omoi_os.monitoring.availability import Availability
+from omoi_os.health import presence, versions
+from omoi_os.health.attendance import Attendance
+from omoi_os.health.availability import Availability
+from omoi_os.health.presence import NAME as ORCHESTRATOR
+from omoi_os.monitoring import repository
 from omoi_os.monitoring.repository import Spent
 from omoi_os.monitoring.schemas import (
     DayOut,
@@ -20,7 +22,6 @@ from omoi_os.monitoring.schemas import (
     SandboxesOut,
     VersionsOut,
 )
-from omoi_os.orchestrator.presence import NAME as ORCHESTRATOR
 from omoi_os.sandboxes.lifecycle import SandboxState
 from omoi_os.tasks.lifecycle import OPEN, TaskState
 from omoi_os.tasks.outcomes import FINAL, Outcome
@@ -41,7 +42,7 @@ async def overview(
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=DAYS - 1)
     by_state = await repository.sandboxes(session, owner=owner, since=since)
-    connected = await repository.connected_since(session, ORCHESTRATOR)
+    connected = await presence.connected_since(session, ORCHESTRATOR)
     shown = OverviewOut(
         generated_at=now,
         queue=await _queue(session, owner=owner, now=now),

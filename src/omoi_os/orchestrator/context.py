@@ -7,12 +7,12 @@ from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
 from omoi_os.db.clock import Clock
+from omoi_os.masking import Masker
 from omoi_os.orchestrator.health import Health
 from omoi_os.orchestrator.jobs import Jobs
+from omoi_os.orchestrator.memory import Watch
 from omoi_os.orchestrator.providers import Providers
-from omoi_os.orchestrator.quotas import Quotas
-from omoi_os.orchestrator.watch import Watch
-from omoi_os.sandboxes.masking import Masker
+from omoi_os.orchestrator.upkeep.quotas import Quotas
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from omoi_os.monitoring import warnings
+from omoi_os.health import warnings
 
 if TYPE_CHECKING:
     from omoi_os.orchestrator.context import Context

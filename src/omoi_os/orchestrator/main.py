@@ -9,33 +9,35 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
+from omoi_os import tables  # noqa: F401  foreign keys name tables that nothing else here imports
 from omoi_os.bus.base import Topic
 from omoi_os.bus.factory import open_bus
 from omoi_os.config import Settings
 from omoi_os.db.base import make_engine, make_sessions, plain_url
 from omoi_os.db.clock import READ_SECONDS, Clock
 from omoi_os.db.embedded import url as embedded_url
-from omoi_os.orchestrator import health, rows
-from omoi_os.orchestrator.bytecode import compile_worker
-from omoi_os.orchestrator.checkouts import remove_unfinished
+from omoi_os.health.presence import presence
+from omoi_os.masking import Masker
+from omoi_os.orchestrator import health
 from omoi_os.orchestrator.context import Context
-from omoi_os.orchestrator.dispatcher import dispatch
-from omoi_os.orchestrator.maintenance import maintain
-from omoi_os.orchestrator.pool import drain, refill
-from omoi_os.orchestrator.presence import presence
+from omoi_os.orchestrator.dispatch.bytecode import compile_worker
+from omoi_os.orchestrator.dispatch.dispatcher import dispatch
+from omoi_os.orchestrator.dispatch.warm_pool import drain, refill
 from omoi_os.orchestrator.providers import Providers
-from omoi_os.orchestrator.quotas import enforce_quotas
-from omoi_os.orchestrator.reaper import reap
-from omoi_os.orchestrator.reconciler import reconcile
-from omoi_os.orchestrator.repositories import examine_repositories
-from omoi_os.orchestrator.retention import prune
-from omoi_os.orchestrator.salvage import look_after
-from omoi_os.orchestrator.sites import attend_sites, check_site, serve_sites
-from omoi_os.orchestrator.transactions import report_long_transactions
-from omoi_os.orchestrator.verifier import verify
+from omoi_os.orchestrator.recovery import rows
+from omoi_os.orchestrator.recovery.lost_sites import attend_sites, check_site, serve_sites
+from omoi_os.orchestrator.recovery.reaper import reap
+from omoi_os.orchestrator.recovery.reconciler import reconcile
+from omoi_os.orchestrator.recovery.salvage import look_after
+from omoi_os.orchestrator.upkeep.long_transactions import report_long_transactions
+from omoi_os.orchestrator.upkeep.prepared_checkouts import remove_unfinished
+from omoi_os.orchestrator.upkeep.quotas import enforce_quotas
+from omoi_os.orchestrator.upkeep.repository_damage import examine_repositories
+from omoi_os.orchestrator.upkeep.repository_gc import maintain
+from omoi_os.orchestrator.upkeep.retention import prune
+from omoi_os.orchestrator.verification.verifier import verify
 from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import StopCause
-from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Installation
 from omoi_os.sandboxes.sites import claim_repositories
 from omoi_os.tasks import repository as tasks_repository

@@ -4,11 +4,12 @@ from typing import Annotated
 
 from fastapi import Query
 
-from omoi_os.api import paging
-from omoi_os.api.deps import AppSettings, CurrentUser, DbSession, Now
-from omoi_os.api.errors import problems
-from omoi_os.api.idempotency import OnlyOnce
-from omoi_os.api.routers import make_router
+from omoi_os.accounts.deps import CurrentUser
+from omoi_os.accounts.idempotency import OnlyOnce
+from omoi_os.http import paging
+from omoi_os.http.deps import AppSettings, DbSession, Now
+from omoi_os.http.problems import problems
+from omoi_os.http.routers import make_router
 from omoi_os.projects import repository, service
 from omoi_os.projects.deps import VisibleProject
 from omoi_os.projects.schemas import ProjectIn, ProjectOut, ProjectPage, ProjectPatch, RepositoryName

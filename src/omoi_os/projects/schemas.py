@@ -6,8 +6,8 @@ from uuid import UUID
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from omoi_os.api.paging import Page
-from omoi_os.api.text import Command, Described, Line, Text, matching
+from omoi_os.http.paging import Page
+from omoi_os.http.text import Command, Described, Line, Text, matching
 from omoi_os.projects.model_features import ModelFeature
 
 #: Git's own rules let `$(id)` and `-x` through, so names come from an allow-list.

@@ -7,11 +7,14 @@ from fastapi import Depends, Request
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from omoi_os.accounts.auth import SANDBOX_PREFIX, BearerToken, identify_user
+from omoi_os.accounts.deps import CurrentUser
 from omoi_os.accounts.models import User
-from omoi_os.api.auth import SANDBOX_PREFIX, BearerToken, identify_user
-from omoi_os.api.deps import AppTrail, CurrentUser, DbSession, Now
+from omoi_os.audit.deps import AppTrail
 from omoi_os.audit.trail import Trail, foreign
 from omoi_os.errors import Forbidden
+from omoi_os.http.deps import DbSession, Now
+from omoi_os.ids import token_hash
 from omoi_os.projects.models import Project
 from omoi_os.projects.repository import visible
 from omoi_os.sandboxes import repository, service
@@ -80,3 +83,9 @@ VisibleSandbox = Annotated[Sandbox, Depends(visible_sandbox)]
 CallingSandbox = Annotated[Sandbox, Depends(calling_sandbox)]
 SavingSandbox = Annotated[Sandbox, Depends(saving_sandbox)]
 ReadableSandbox = Annotated[Sandbox, Depends(readable_sandbox)]
+
+
+async def sandbox_of_token(session: AsyncSession, token: str) -> str | None:
+    """Return the id of the sandbox that a token belongs to; None for an unknown token."""
+    found = await repository.by_token_hash(session, token_hash(token))
+    return found.id if found is not None else None

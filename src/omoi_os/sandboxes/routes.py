@@ -9,13 +9,14 @@ from uuid import UUID
 from fastapi import Query, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.api import paging
-from omoi_os.api.deps import AppBus, AppMasker, AppSettings, CurrentUser, DbSession, Now
-from omoi_os.api.errors import problems
-from omoi_os.api.idempotency import OnlyOnce
-from omoi_os.api.routers import make_router
-from omoi_os.api.text import Search
+from omoi_os.accounts.deps import CurrentUser
+from omoi_os.accounts.idempotency import OnlyOnce
 from omoi_os.bus.base import Topic
+from omoi_os.http import paging
+from omoi_os.http.deps import AppBus, AppMasker, AppSettings, DbSession, Now
+from omoi_os.http.problems import problems
+from omoi_os.http.routers import make_router
+from omoi_os.http.text import Search
 from omoi_os.sandboxes import repository, salvages, service
 from omoi_os.sandboxes.deps import ReadableSandbox, VisibleSandbox
 from omoi_os.sandboxes.lifecycle import ENDED, SandboxState, StopCause

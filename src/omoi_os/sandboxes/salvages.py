@@ -13,9 +13,9 @@ from omoi_os.audit import trail
 from omoi_os.audit.models import ActorKind, AuditKind
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.errors import Conflict
+from omoi_os.masking import Masker
 from omoi_os.sandboxes import repository
 from omoi_os.sandboxes.lifecycle import ENDED, UNSAVED, SalvageState
-from omoi_os.sandboxes.masking import Masker
 from omoi_os.sandboxes.models import Sandbox, SandboxSalvage
 from omoi_os.stream.models import Change
 from omoi_os.stream.outbox import publish

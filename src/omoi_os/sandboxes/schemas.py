@@ -16,13 +16,13 @@ from pydantic import (
     model_validator,
 )
 
-from omoi_os.api.paging import Page
-from omoi_os.api.shapes import Shown
-from omoi_os.api.text import Line, Prose
+from omoi_os.http.paging import Page
+from omoi_os.http.shapes import Shown
+from omoi_os.http.text import Line, Prose
 from omoi_os.projects.schemas import Usd
 from omoi_os.protocol.events import Event, EventSource
-from omoi_os.sandboxes import catalogue
-from omoi_os.sandboxes.lifecycle import Purpose, SalvageState, SandboxState
+from omoi_os.sandboxes.ingest import catalogue
+from omoi_os.sandboxes.lifecycle import ALIVE, Purpose, SalvageState, SandboxState
 from omoi_os.sandboxes.models import Sandbox, SandboxSalvage
 from omoi_os.sandboxes.repository import TaskGlance
 from omoi_os.tasks import outcomes
@@ -228,7 +228,12 @@ class SandboxOut(Shown):
         being_checked = task.status == TaskState.VERIFYING and task.fence == sandbox.fence
         derived = {
             "task_title": task.title,
-            "outcome": outcomes.of_sandbox(sandbox.status, sandbox.verdict, being_checked=being_checked),
+            "outcome": outcomes.of_attempt(
+                sandbox.verdict,
+                alive=sandbox.status in ALIVE,
+                failed=sandbox.status == SandboxState.FAILED,
+                being_checked=being_checked,
+            ),
             "salvage": salvage,
             "cost_simulated": sandbox.simulated_cost_usd > 0,
         }

@@ -7,16 +7,16 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.api.deps import AppMasker, AppSettings, DbSession, Now
-from omoi_os.api.downloads import Download
-from omoi_os.api.routers import make_router
-from omoi_os.api.uploads import Uploads
 from omoi_os.db.base import own_connection
-from omoi_os.off_loop import LARGE, off_loop
-from omoi_os.sandboxes import blobs, transcripts
+from omoi_os.http.deps import AppMasker, AppSettings, DbSession, Now
+from omoi_os.http.downloads import Download
+from omoi_os.http.routers import make_router
+from omoi_os.http.uploads import Uploads
 from omoi_os.sandboxes.deps import CallingSandbox, SavingSandbox
 from omoi_os.sandboxes.models import Sandbox
+from omoi_os.sandboxes.outcomes import blobs, transcripts
 from omoi_os.sandboxes.schemas import BlobStored, TranscriptStored
+from omoi_os.system.off_loop import LARGE, off_loop
 
 router = make_router(
     "/sandboxes/{sandbox_id}", tags=["workers"], refusals=(401, 403, 404, 409, 413, 415, 422, 429, 503)

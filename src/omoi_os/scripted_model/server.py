@@ -12,7 +12,6 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from omoi_os.errors import ConfigError
-from omoi_os.off_loop import LARGE, off_loop
 from omoi_os.scripted_model import headers
 from omoi_os.scripted_model.conversation import Conversation, read_conversation
 from omoi_os.scripted_model.failures import Failures, error_body
@@ -21,6 +20,7 @@ from omoi_os.scripted_model.player import Reply, choose_reply
 from omoi_os.scripted_model.scripts import Library
 from omoi_os.scripted_model.stream import Event, cut, encode, to_events, to_message
 from omoi_os.strict_json import has_too_many_parts
+from omoi_os.system.off_loop import LARGE, off_loop
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 

@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Protocol
 from uuid import UUID
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -15,9 +16,8 @@ from omoi_os.bus.base import Bus, Topic
 from omoi_os.db.base import Sessions
 from omoi_os.errors import NotReady, TooMany
 from omoi_os.stream import horizon, reader
-from omoi_os.stream.access import recheck
+from omoi_os.stream.client import TOO_SLOW, TRY_AGAIN, Listener, Subscription
 from omoi_os.stream.index import Index
-from omoi_os.stream.listener import TOO_SLOW, TRY_AGAIN, Listener, Subscription
 from omoi_os.stream.position import Position
 from omoi_os.stream.reader import Item
 from omoi_os.stream.recent import Recent
@@ -38,12 +38,20 @@ SLICE_BYTES = 64 * 1024
 MAX_READS = 4
 
 
+class Recheck(Protocol):
+    """Drops the clients whose key or session is no longer valid, and updates what the others may see."""
+
+    async def __call__(self, connection: AsyncConnection, listeners: Sequence[Listener]) -> None:
+        """Check them all with one query."""
+
+
 class Hub:
     """Reads while someone listens. It never waits for a client: one who is too slow is dropped and can resume."""
 
-    def __init__(self, sessions: Sessions, bus: Bus, *, each: int = 64) -> None:
+    def __init__(self, sessions: Sessions, bus: Bus, *, recheck: Recheck, each: int = 64) -> None:
         self._sessions = sessions
         self._bus = bus
+        self._recheck = recheck
         self._each = each
         self._held: Counter[UUID] = Counter()
         self._index = Index()
@@ -207,7 +215,7 @@ class Hub:
             if self._access_changed or asyncio.get_running_loop().time() - checked >= SAFETY_SECONDS:
                 self._access_changed = False
                 checked = asyncio.get_running_loop().time()
-                await recheck(connection, list(self._listeners))
+                await self._recheck(connection, list(self._listeners))
 
     async def _tell(self, items: list[Item], recent: Recent) -> None:
         """Tell everyone who wants an item. The position follows each, for whoever joins between two slices."""

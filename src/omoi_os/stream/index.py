@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from omoi_os.stream.listener import Subscription
+from omoi_os.stream.client import Subscription
 from omoi_os.stream.reader import Item
 
 

@@ -7,9 +7,10 @@ from fastapi import Depends
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from omoi_os.accounts.deps import CurrentUser
 from omoi_os.accounts.models import User
-from omoi_os.api.deps import CurrentUser, DbSession
 from omoi_os.errors import NotFound
+from omoi_os.http.deps import DbSession
 from omoi_os.projects.models import Project
 from omoi_os.projects.repository import visible
 from omoi_os.tasks.models import Task

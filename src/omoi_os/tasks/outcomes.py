@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Any
 
-from omoi_os.sandboxes.lifecycle import ALIVE, SandboxState
 from omoi_os.tasks.lifecycle import ACTIVE, TaskState
 from omoi_os.tasks.verdict import Verdict
 
@@ -60,16 +59,16 @@ def of_task(status: str, verdict: Verdict | None) -> Outcome:
     return Outcome.IN_PROGRESS if state in ACTIVE else Outcome.OPEN
 
 
-def of_sandbox(status: str, verdict: str | None, *, being_checked: bool) -> Outcome:
-    """Decide the outcome of one sandbox from its own state and the verdict on what was made or checked in it.
+def of_attempt(verdict: str | None, *, alive: bool, failed: bool, being_checked: bool) -> Outcome:
+    """Decide the outcome of one sandbox from how it ended and the verdict on what was made or checked in it.
 
     `being_checked`: its task is still being verified, so that the verdict may come after the sandbox has ended.
     """
-    if verdict is not None and status not in ALIVE:
+    if verdict is not None and not alive:
         return Outcome(verdict)
-    if status in ALIVE or being_checked:
+    if alive or being_checked:
         return Outcome.IN_PROGRESS
-    return Outcome.FAILED if status == SandboxState.FAILED else Outcome.NO_RESULT
+    return Outcome.FAILED if failed else Outcome.NO_RESULT
 
 
 def of_ticket(outcomes: Collection[Outcome]) -> Outcome:

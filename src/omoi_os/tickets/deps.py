@@ -5,7 +5,8 @@ from uuid import UUID
 
 from fastapi import Depends
 
-from omoi_os.api.deps import CurrentUser, DbSession
+from omoi_os.accounts.deps import CurrentUser
+from omoi_os.http.deps import DbSession
 from omoi_os.tickets import service
 from omoi_os.tickets.models import Ticket
 

@@ -7,12 +7,13 @@ from uuid import UUID
 from fastapi import Depends, Query
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.api import paging
-from omoi_os.api.deps import AppBus, AppSettings, CurrentUser, DbSession, Now
-from omoi_os.api.errors import problems
-from omoi_os.api.idempotency import OnlyOnce
-from omoi_os.api.routers import make_router
-from omoi_os.api.text import Line
+from omoi_os.accounts.deps import CurrentUser
+from omoi_os.accounts.idempotency import OnlyOnce
+from omoi_os.http import paging
+from omoi_os.http.deps import AppBus, AppSettings, DbSession, Now
+from omoi_os.http.problems import problems
+from omoi_os.http.routers import make_router
+from omoi_os.http.text import Line
 from omoi_os.tasks import repository as task_rows
 from omoi_os.tasks.schemas import TaskOut
 from omoi_os.tickets import repository, service

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, computed_field, model_validator
 
-from omoi_os.api.paging import Page
-from omoi_os.api.shapes import Shown
-from omoi_os.api.text import Command, Described, Line, Text
+from omoi_os.http.paging import Page
+from omoi_os.http.shapes import Shown
+from omoi_os.http.text import Command, Described, Line, Text
 from omoi_os.projects.schemas import RepositoryName, Usd
 from omoi_os.tasks import outcomes
 from omoi_os.tasks.lifecycle import ACTIVE

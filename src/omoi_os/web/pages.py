@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from omoi_os.api.notices import notice
+from omoi_os.http.notices import notice
 from omoi_os.web import document
 from omoi_os.web.document import Document
 

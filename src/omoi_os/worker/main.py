@@ -12,16 +12,16 @@ import signal
 import sys
 from typing import Any
 
-from omoi_os.worker import delivery
-from omoi_os.worker.api import Api, Superseded
-from omoi_os.worker.beginning import Begun
-from omoi_os.worker.blobs import Blobs
-from omoi_os.worker.door import open_door
-from omoi_os.worker.environment import Environment
-from omoi_os.worker.report import Report
-from omoi_os.worker.run import EXIT_FAILED, EXIT_STOPPED, Run
-from omoi_os.worker.spool import Spool
-from omoi_os.worker.variables import BadEnvironment
+from omoi_os.worker.attempt.run import EXIT_FAILED, EXIT_STOPPED, Run
+from omoi_os.worker.reporter import delivery
+from omoi_os.worker.reporter.api import Api, Superseded
+from omoi_os.worker.reporter.blobs import Blobs
+from omoi_os.worker.reporter.gateway_port import open_door
+from omoi_os.worker.reporter.report import Report
+from omoi_os.worker.reporter.spool import Spool
+from omoi_os.worker.startup.cold import Begun
+from omoi_os.worker.startup.environment import Environment
+from omoi_os.worker.startup.variables import BadEnvironment
 
 EXIT_NOT_STARTED = 2
 EXIT_SUPERSEDED = 3

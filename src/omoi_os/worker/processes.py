@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omoi_os.worker.launch import MARK_NAME
+from omoi_os.worker.startup.driver_start import MARK_NAME
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process as Child

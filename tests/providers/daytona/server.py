@@ -13,7 +13,7 @@ from aiohttp import web
 
 from omoi_os.protocol import paths
 from omoi_os.providers.base import Resources, SandboxRef, SandboxSpec
-from omoi_os.providers.local.provider import LocalProvider
+from omoi_os.providers.local.host.provider import LocalProvider
 from tests.providers.daytona import door, toolbox
 from tests.providers.daytona.records import Age, Record
 

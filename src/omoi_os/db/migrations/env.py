@@ -2,9 +2,7 @@
 
 from alembic import context
 
-from omoi_os.db.models import metadata
-
 connection = context.config.attributes["connection"]
-context.configure(connection=connection, target_metadata=metadata, compare_server_default=True)
+context.configure(connection=connection, target_metadata=None)
 with context.begin_transaction():
     context.run_migrations()

@@ -4,7 +4,7 @@ import asyncio
 
 from omoi_os.errors import ProviderError
 from omoi_os.protocol import paths
-from omoi_os.providers import checkouts
+from omoi_os.providers import prepared as checkouts
 from omoi_os.providers.base import SandboxRef
 from omoi_os.providers.conformance import host
 from omoi_os.providers.conformance.bench import Bench, Failed, expect

@@ -8,9 +8,10 @@ from enum import StrEnum
 
 from omoi_os.providers.base import SandboxProvider
 from omoi_os.providers.conformance import (
+    bound_folders as doors,
+)
+from omoi_os.providers.conformance import (
     commands,
-    doors,
-    endings,
     files,
     isolation,
     life,
@@ -18,6 +19,9 @@ from omoi_os.providers.conformance import (
     network,
     trees,
     usage,
+)
+from omoi_os.providers.conformance import (
+    exits as endings,
 )
 from omoi_os.providers.conformance.bench import Bench, Failed
 from omoi_os.providers.conformance.check import Check, Guarantee

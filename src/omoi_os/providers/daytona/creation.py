@@ -10,7 +10,8 @@ from daytona import AsyncDaytona, AsyncSandbox, CreateSandboxFromImageParams, Da
 
 from omoi_os.errors import ProviderError, ProviderUnavailable
 from omoi_os.providers.base import Runtime, SandboxSpec
-from omoi_os.providers.daytona import endings, faults, inside, installation, lookup
+from omoi_os.providers.daytona import faults, inside, installation, lookup
+from omoi_os.providers.daytona import reports as endings
 from omoi_os.providers.daytona.faults import called
 from omoi_os.providers.daytona.params import GIBIBYTE, LABEL_CREATION, Params
 

@@ -11,7 +11,8 @@ from daytona import AsyncDaytona, DaytonaConfig, ListSandboxesQuery
 
 from omoi_os.errors import ProviderError
 from omoi_os.providers.base import ExecResult, Runtime, SandboxRef, SandboxReport, SandboxSpec
-from omoi_os.providers.daytona import callback, creation, endings, files, inside, lookup, transfer
+from omoi_os.providers.daytona import callback, creation, files, inside, lookup, transfer
+from omoi_os.providers.daytona import reports as endings
 from omoi_os.providers.daytona.faults import called, translated
 from omoi_os.providers.daytona.gaps import SMALLEST, gaps_of, limits_of, limits_warning
 from omoi_os.providers.daytona.params import LABEL_ID, LABEL_OWNER, Account, Source, create_params

@@ -10,10 +10,10 @@ from typing import Any
 from omoi_os.errors import ProviderError
 from omoi_os.protocol import paths
 from omoi_os.providers.base import ExecResult, SandboxSpec
-from omoi_os.providers.docker.conversation import Conversation
+from omoi_os.providers.docker.attached import Conversation
 from omoi_os.providers.docker.inside import files, wire
-from omoi_os.providers.local import seccomp
-from omoi_os.providers.local.tail import Tail
+from omoi_os.providers.local.host import seccomp
+from omoi_os.providers.local.supervisor.tail import Tail
 
 #: How much of each output is kept, from its beginning and from its end.
 OUTPUT_BYTES = 4 * 1024 * 1024

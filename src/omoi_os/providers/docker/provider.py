@@ -13,7 +13,7 @@ from docker.errors import APIError, NotFound
 from omoi_os.errors import ProviderError, SandboxGone, SetupError
 from omoi_os.providers.base import ExecResult, Limits, SandboxRef, SandboxReport, SandboxSpec
 from omoi_os.providers.docker import commands, container, records
-from omoi_os.providers.docker.conversation import Conversation
+from omoi_os.providers.docker.attached import Conversation
 from omoi_os.providers.docker.engine import Engine
 from omoi_os.providers.image import IMAGE_RUNTIME
 

@@ -2,7 +2,7 @@
 
 from omoi_os.config import Settings
 from omoi_os.providers.base import SandboxProvider
-from omoi_os.providers.local.provider import LocalProvider
+from omoi_os.providers.local.host.provider import LocalProvider
 
 
 def make(settings: Settings) -> SandboxProvider:

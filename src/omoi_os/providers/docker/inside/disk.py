@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 
-from omoi_os.providers.local.disk import BYTES_PER_FILE
+from omoi_os.providers.local.supervisor.disk import BYTES_PER_FILE
 
 #: The least time between two looks, and how many times longer than a look the pause after it is.
 INTERVAL_SECONDS = 0.5

@@ -14,8 +14,8 @@ from typing import Any
 from omoi_os.protocol import paths
 from omoi_os.providers.docker.inside import launch, memory, processes, wire
 from omoi_os.providers.docker.inside.disk import Disk
-from omoi_os.providers.local import kernel
-from omoi_os.providers.local.tail import Tail
+from omoi_os.providers.local.supervisor import kernel
+from omoi_os.providers.local.supervisor.tail import Tail
 
 #: How long the container stays open for commands when there is no first process, or no longer.
 HOLD_SECONDS = 3600.0

@@ -8,8 +8,8 @@ import resource
 import select
 
 from omoi_os.providers.docker.inside import processes
-from omoi_os.providers.local import kernel
-from omoi_os.providers.local.spawn import MAX_OPEN_FILES
+from omoi_os.providers.local.supervisor import kernel
+from omoi_os.providers.local.supervisor.spawn import MAX_OPEN_FILES
 
 #: How long a process may take from its start to its program. What runs beside it could hold it up on purpose.
 START_SECONDS = 5.0

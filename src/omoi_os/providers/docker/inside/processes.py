@@ -7,7 +7,7 @@ import ctypes
 import os
 import time
 
-from omoi_os.providers.local.kernel import SIGKILL
+from omoi_os.providers.local.supervisor.kernel import SIGKILL
 
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 

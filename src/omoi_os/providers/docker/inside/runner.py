@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from omoi_os.providers.docker.inside import files, launch, processes, wire
-from omoi_os.providers.local import kernel
+from omoi_os.providers.local.supervisor import kernel
 
 #: How long the processes of one command may take to die.
 KILL_SECONDS = 10.0

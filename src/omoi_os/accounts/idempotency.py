@@ -1,0 +1,96 @@
+"""`Idempotency-Key`: the same creation asked for twice happens once and is answered alike."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Header, Request
+from pydantic import BaseModel
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+from starlette.responses import Response
+
+from omoi_os.accounts.deps import CurrentUser
+from omoi_os.accounts.models import IdempotentRequest
+from omoi_os.errors import Conflict, Invalid
+from omoi_os.http.bodies import BadJson
+from omoi_os.http.deps import DbSession
+
+M = TypeVar("M", bound=BaseModel)
+
+Key = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=255,
+        pattern=r"^[\x20-\x7e]+$",
+        description="Chosen by the caller. The same key with the same body gets the first answer again.",
+    ),
+]
+
+
+class Replay(Exception):
+    """This request was answered before."""
+
+    def __init__(self, status_code: int, body: str) -> None:
+        super().__init__(status_code)
+        self.status_code, self.body = status_code, body
+
+
+async def replay(_request: Request, error: Exception) -> Response:
+    """The first answer again."""
+    assert isinstance(error, Replay)  # noqa: S101  registered for this class only
+    headers = {"Idempotent-Replayed": "true"}
+    return Response(error.body, status_code=error.status_code, media_type="application/json", headers=headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """This request's place among those that carry a key."""
+
+    session: AsyncSession
+    row: IdempotentRequest | None
+
+    def answer(self, model: M, *, status: int = 201) -> M:
+        """Keep the answer for whoever sends the same key again, in the transaction of the creation itself."""
+        if self.row is not None:
+            self.row.status_code, self.row.body = status, model.model_dump_json()
+        return model
+
+
+async def once(request: Request, user: CurrentUser, session: DbSession, key: Key = None) -> Once:
+    """Take the key, or raise `Replay`. A second request at the same moment waits here for the first to commit."""
+    body = await request.json() if key is not None else None
+    if key is None or isinstance(body, BadJson):
+        return Once(session, None)
+    fingerprint = _fingerprint(request, body)
+    values = {"user_id": user.id, "key": key, "fingerprint": fingerprint}
+    taken = await session.execute(
+        insert(IdempotentRequest).values(values).on_conflict_do_nothing().returning(IdempotentRequest.key)
+    )
+    is_first = taken.scalar_one_or_none() is not None
+    row = await session.get_one(IdempotentRequest, (user.id, key))
+    if is_first:
+        return Once(session, row)
+    raise _again(row, fingerprint)
+
+
+def _again(row: IdempotentRequest, fingerprint: str) -> Exception:
+    if row.fingerprint != fingerprint:
+        return Invalid(f"Idempotency-Key: {row.key!r} was used for another request; choose a new one")
+    if row.status_code is None or row.body is None:
+        return Conflict(
+            f"Idempotency-Key: {row.key!r} was answered with a secret that is shown only once; "
+            "send another key to make a new one"
+        )
+    return Replay(row.status_code, row.body)
+
+
+def _fingerprint(request: Request, body: Any) -> str:
+    canonical = json.dumps([request.method, request.url.path, body], sort_keys=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+OnlyOnce = Annotated[Once, Depends(once)]

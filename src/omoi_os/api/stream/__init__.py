@@ -1,0 +1,1 @@
+"""The WebSocket and the event stream of the API."""

@@ -1,0 +1,1 @@
+"""Checks that commands run: components of this machine, a finished run, the acceptance case."""

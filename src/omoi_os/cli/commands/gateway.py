@@ -1,0 +1,13 @@
+"""`omoi gateway`: the gateway by itself."""
+
+import asyncio
+from typing import Any
+
+from omoi_os.cli.local.database import prepare
+from omoi_os.gateway import server
+
+
+def run(parameters: dict[str, Any]) -> int:
+    """Run until SIGTERM or SIGINT."""
+    asyncio.run(server.run(prepare("gateway", parameters)))
+    return 0

@@ -1,0 +1,46 @@
+"""`omoi sandboxes`: the newest sandboxes, one line each."""
+
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from omoi_os.cli.output.tables import as_json, moment, outcome_label, span, table, usd, width
+from omoi_os.cli.remote.connection import Json, connect
+from omoi_os.sandboxes.lifecycle import Purpose
+
+DEFAULT_LIMIT = 20
+_PAGE = 200
+_HEAD = ("ID", "STATE", "OUTCOME", "TASK", "PROVIDER", "ATTEMPT", "COST", "AGE")
+
+
+def run(parameters: dict[str, Any]) -> int:
+    """Newest first."""
+    limit, status = parameters.pop("limit", DEFAULT_LIMIT), parameters.pop("status", None)
+    wants_json = parameters.pop("json", False)
+    query = {"status": status} if status else {}
+    with connect(parameters) as client:
+        found = list(islice(client.items("/api/v1/sandboxes", limit=min(limit, _PAGE), **query), limit))
+    if wants_json:
+        for sandbox in found:
+            print(as_json(sandbox))
+    elif found:
+        now = datetime.now(UTC)
+        for line in table([_HEAD, *(_row(sandbox, now=now) for sandbox in found)], room=width(), flexible=3):
+            print(line)
+    else:
+        print(f"There is no sandbox that is {status}." if status else "There is no sandbox yet.")
+    return 0
+
+
+def _row(sandbox: Json, *, now: datetime) -> list[str]:
+    title = sandbox["task_title"]
+    return [
+        sandbox["id"],
+        sandbox["status"],
+        outcome_label(sandbox),
+        f"verify: {title}" if sandbox["purpose"] == Purpose.VERIFY else title,
+        sandbox["provider"],
+        str(sandbox["attempt"]),
+        usd(sandbox),
+        span((now - moment(sandbox["created_at"])).total_seconds()),
+    ]

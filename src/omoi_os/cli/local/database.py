@@ -1,0 +1,48 @@
+"""Which database a part of the platform that was started by itself uses."""
+
+import asyncio
+import logging
+import sys
+from typing import Any
+
+from omoi_os.cli.output.log_lines import Lines
+from omoi_os.config import Settings, load_settings
+from omoi_os.db import embedded
+from omoi_os.db.migrate import answering, upgrade
+from omoi_os.errors import SetupError
+from omoi_os.system import open_files
+
+log = logging.getLogger(__name__)
+
+
+def prepare(name: str, parameters: dict[str, Any]) -> Settings:
+    """What a part needs before it runs: settings with a database's address, a current schema, a log."""
+    current = parameters.pop("no_migrate", False)
+    settings = connected(load_settings(**parameters))
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Lines(f"%(asctime)s {name} %(levelname)s %(message)s"))
+    logging.basicConfig(handlers=[handler])
+    logging.getLogger("omoi_os").setLevel(logging.INFO)
+    if warning := open_files.raise_limit():
+        log.warning("%s", warning)
+    if not current and settings.database_url is not None:
+        asyncio.run(migrate(settings.database_url))
+    return settings
+
+
+def connected(settings: Settings) -> Settings:
+    """The settings with a database's address: the given one, else the embedded server that `omoi serve` runs."""
+    if settings.database_url is not None:
+        return settings
+    if not embedded.running(settings.data_dir):
+        raise SetupError(
+            f"there is no database: DATABASE_URL is not set and none runs in {settings.data_dir}; "
+            "run `omoi serve`, which starts one, or set DATABASE_URL to a PostgreSQL of your own"
+        )
+    return settings.model_copy(update={"database_url": embedded.url(settings.data_dir)})
+
+
+async def migrate(database_url: str) -> None:
+    """Bring the schema up to date; `SetupError` when the server does not answer or refuses us."""
+    with answering():
+        await upgrade(database_url)

@@ -1,0 +1,1 @@
+"""Git on bare repositories: commands, durability, damage, maintenance, locks."""

@@ -1,0 +1,125 @@
+"""Runs git for the platform: no configuration but ours, no hooks, no prompts, a time-out."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from omoi_os.errors import ForgeError
+from omoi_os.system.children import die_with_parent
+
+#: What git writes is on disk before it goes on: objects, packs, refs. A push is kept as one pack, because each
+#: loose object would have to be synced by itself.
+DURABLE_CONFIG = {"core.fsync": "all", "core.fsyncMethod": "fsync", "transfer.unpackLimit": "1"}
+
+#: Configuration of every git command on a repository whose content is not ours.
+SAFE_CONFIG = {"core.hooksPath": "/dev/null", "core.fsmonitor": "false"}
+
+#: How much memory one git process may allocate, and how long it may compute. A pushed megabyte can stand for gigabytes.
+MEMORY_BYTES = 1 << 30
+CPU_SECONDS = 600
+#: For what a sandbox pushes: git reads an object whole, so this bounds the size of an object too.
+PUSH_MEMORY_BYTES = 384 << 20
+
+#: Configuration that keeps git well below its limit, whatever the repository holds.
+THRIFTY_CONFIG = {
+    "pack.threads": "1",
+    "pack.windowMemory": "64m",
+    "pack.deltaCacheSize": "32m",
+    "core.packedGitLimit": "256m",
+    "core.packedGitWindowSize": "16m",
+    "core.deltaBaseCacheLimit": "32m",
+    # Larger files are streamed, not read whole.
+    "core.bigFileThreshold": "32m",
+}
+#: A pushed file is never streamed: one that does not fit into the memory of a push is refused.
+PUSH_CONFIG = {**THRIFTY_CONFIG, "core.bigFileThreshold": "4g"}
+
+#: Sets the limits in place of the process, so that no copy of this one has to be made for it. A limit that is lower
+#: already stays.
+_LIMIT = 'ulimit -d "$0" 2>/dev/null; ulimit -t "$1" 2>/dev/null; shift; exec "$@"'
+_NO_SUCH_COMMAND = 127
+
+#: What takes no longer than this is over before anybody could miss its parent.
+_QUICK_SECONDS = 60
+
+_IDENTITY = {"NAME": "OmoiOS", "EMAIL": "omoi@localhost"}
+
+
+def limited(*argv: str, memory: int = MEMORY_BYTES, seconds: int = CPU_SECONDS) -> list[str]:
+    """The command with a limit on memory and processor time, which holds for each process that it starts."""
+    return ["/bin/sh", "-c", _LIMIT, str(memory // 1024), str(seconds), *argv]
+
+
+def environment(config: Mapping[str, str] = SAFE_CONFIG, *, global_config: str = "/dev/null") -> dict[str, str]:
+    """All that git gets to see of the environment."""
+    config = {**THRIFTY_CONFIG, **config, **DURABLE_CONFIG}
+    values = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": "/nonexistent",
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": global_config,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOW_PROTOCOL": "file",
+        "GIT_CONFIG_COUNT": str(len(config)),
+    }
+    for index, (key, value) in enumerate(config.items()):
+        values[f"GIT_CONFIG_KEY_{index}"], values[f"GIT_CONFIG_VALUE_{index}"] = key, value
+    for role in ("AUTHOR", "COMMITTER"):
+        values |= {f"GIT_{role}_{key}": value for key, value in _IDENTITY.items()}
+    return values
+
+
+async def end_group(process: asyncio.subprocess.Process) -> None:
+    """Kill a process that leads its own group, and whatever it has started, and wait for its end.
+
+    What it had written is read away: its end is not seen while a pipe of it is full.
+    """
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.communicate()
+
+
+async def run(
+    *arguments: str,
+    git_dir: Path | None = None,
+    stdin: bytes = b"",
+    global_config: str = "/dev/null",
+    variables: Mapping[str, str] | None = None,
+    timeout: float = _QUICK_SECONDS,
+    memory: int = MEMORY_BYTES,
+    nice: bool = False,
+) -> str:
+    """What git prints. A failure is a `ForgeError` with git's last line.
+
+    A command that may run for longer than usual ends with this process. Not every one is arranged so: it takes a
+    fork of the whole process, which costs more than most commands do. `nice` leaves the processors to others.
+    """
+    where = [f"--git-dir={git_dir}"] if git_dir else []
+    process = await asyncio.create_subprocess_exec(
+        *limited(*(("nice", "-n", "19") if nice else ()), "git", *where, *arguments, memory=memory),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**environment(global_config=global_config), **(variables or {})},
+        cwd="/",
+        start_new_session=True,
+        preexec_fn=die_with_parent(signal.SIGTERM) if timeout > _QUICK_SECONDS else None,
+    )
+    try:
+        async with asyncio.timeout(timeout):
+            out, err = await process.communicate(stdin)
+    except TimeoutError:
+        raise ForgeError(f"git {arguments[0]} did not end within {timeout:g} s") from None
+    finally:
+        if process.returncode is None:
+            await end_group(process)
+    if process.returncode == _NO_SUCH_COMMAND:
+        raise ForgeError("git is not installed: install it and try again")
+    if process.returncode != 0:
+        lines = err.decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
+        raise ForgeError(f"git {arguments[0]} failed: {lines[-1][:500]}")
+    return out.decode(errors="replace").strip()

@@ -1,0 +1,1 @@
+"""The local forge: bare repositories that the platform hosts itself."""

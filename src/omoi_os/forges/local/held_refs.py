@@ -1,0 +1,64 @@
+"""Holds a branch of a bare repository where it is, by git's own lock on the ref."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from omoi_os.errors import ForgeError
+from omoi_os.forges.bare import git
+from omoi_os.forges.bare import stale_locks as locks
+
+#: How long a push may hold the ref before waiting for it is given up: it does so only while it is moved.
+_LOCK_MILLISECONDS = 10_000
+_SECONDS = 60.0
+
+
+@asynccontextmanager
+async def hold(git_dir: Path, ref: str, commit: str) -> AsyncIterator[bool]:
+    """Hold the ref while the block runs, if it is at this commit; False if it is not. Raises `ForgeError`.
+
+    The lock is released when this process ends, however it ends: git then finds the end of its input.
+    """
+    await asyncio.to_thread(locks.clear, git_dir, [ref])
+    process = await asyncio.create_subprocess_exec(
+        *("git", f"--git-dir={git_dir}", "-c", f"core.filesRefLockTimeout={_LOCK_MILLISECONDS}"),
+        *("update-ref", "--stdin"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=git.environment(),
+        cwd="/",
+        start_new_session=True,
+    )
+    assert process.stdin is not None  # noqa: S101  all are pipes
+    assert process.stdout is not None  # noqa: S101
+    try:
+        process.stdin.write(f"start\nverify {ref} {commit}\nprepare\n".encode())
+        is_held = await _is_prepared(process)
+        if not is_held and not await _has_moved(git_dir, ref, commit):
+            raise ForgeError(f"{ref} is locked by another process")
+        yield is_held
+    finally:
+        process.stdin.close()
+        try:
+            async with asyncio.timeout(_SECONDS):
+                await process.communicate()
+        except TimeoutError:
+            await git.end_group(process)
+
+
+async def _is_prepared(process: asyncio.subprocess.Process) -> bool:
+    """Whether git holds the ref; else it has ended."""
+    assert process.stdout is not None  # noqa: S101
+    try:
+        async with asyncio.timeout(_SECONDS):
+            await process.stdout.readline()
+            return (await process.stdout.readline()).strip() == b"prepare: ok"
+    except TimeoutError:
+        return False
+
+
+async def _has_moved(git_dir: Path, ref: str, commit: str) -> bool:
+    listed = await git.run("for-each-ref", "--format=%(objectname)", "--", ref, git_dir=git_dir)
+    return listed != commit

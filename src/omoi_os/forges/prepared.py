@@ -1,0 +1,161 @@
+"""Prepared checkouts of a default branch: each made aside, put in place whole, and removed when nobody uses it."""
+
+import asyncio
+import secrets
+import shutil
+import signal
+from pathlib import Path
+
+from omoi_os.forges.bare import git
+from omoi_os.forges.bare.folder_lock import locked
+from omoi_os.protocol import paths
+from omoi_os.providers import prepared as checkouts
+from omoi_os.system import durable
+from omoi_os.system.children import die_with_parent
+
+#: With fewer files a clone is as quick. With more, or larger ones in all, the disk of this machine is not used up.
+MIN_FILES = 500
+MAX_FILES = 500_000
+MAX_BYTES = 2 << 30
+
+#: Other repositories would need another configuration.
+_SHA1_DIGITS = 40
+
+_CHECKOUT_SECONDS = 600
+_MEASURE_SECONDS = 120
+_CHUNK = 1 << 16
+
+#: Leads to the newest one that is ready.
+_NEWEST = "newest"
+
+#: One that is being made; whoever holds the folder's lock makes the only one.
+_UNREADY = ".new-"
+
+#: The owner of a file differs from what the index says of it: inside, all belongs to the sandbox's uid.
+_CONFIG = """[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = true
+\tcheckstat = minimal
+"""
+
+
+def newest(folder: Path) -> Path | None:
+    """The one that a new sandbox may use."""
+    try:
+        found = folder / (folder / _NEWEST).readlink()
+    except OSError:
+        return None
+    return found if found.is_dir() else None
+
+
+async def prepare(folder: Path, *, mirror: Path, commit: str) -> None:
+    """Have one of this commit as the newest, unless the tree is too small or too large for that."""
+    await asyncio.to_thread(folder.mkdir, mode=0o700, exist_ok=True)
+    with locked(folder) as held:
+        if not held:
+            return
+        last = newest(folder)
+        if last is None or not last.name.startswith(commit):
+            if await _is_worth_it(mirror, commit):
+                await _replace(folder, last, mirror=mirror, commit=commit)
+            else:
+                (folder / _NEWEST).unlink(missing_ok=True)
+        await asyncio.to_thread(_remove_unused, folder)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove checkouts that somebody began to prepare and did not finish, and those that nobody uses any more."""
+    with locked(folder) as held:
+        if held:
+            _remove_unused(folder)
+
+
+async def _replace(folder: Path, last: Path | None, *, mirror: Path, commit: str) -> None:
+    """The last one is brought up to date if nobody uses it: most of its files stay as they are."""
+    serial = secrets.token_hex(4)
+    unready = folder / f"{_UNREADY}{serial}"
+    if last is None or not _take(last, unready):
+        checkouts.make_folder(unready)
+    await _check_out(checkouts.tree_of(unready), mirror=mirror, commit=commit)
+    # After a power cut the files would otherwise be empty, under a name that says they are complete.
+    await asyncio.to_thread(durable.sync_file_system, unready)
+    unready.rename(folder / f"{commit}-{serial}")
+    link = folder / f"{_UNREADY}link"
+    link.unlink(missing_ok=True)
+    link.symlink_to(f"{commit}-{serial}")
+    link.replace(folder / _NEWEST)
+    await asyncio.to_thread(durable.sync_folder, folder)
+
+
+def _take(last: Path, unready: Path) -> bool:
+    with checkouts.unused(last) as unused:
+        if unused:
+            last.rename(unready)
+        return unused
+
+
+async def _check_out(tree: Path, *, mirror: Path, commit: str) -> None:
+    """Files by git from the mirror, which alone it reads; the tree's own repository is plain files of ours."""
+    repository = tree / ".git"
+    for name in ("objects/info", "objects/pack", "refs/heads"):
+        (repository / name).mkdir(parents=True, exist_ok=True)
+    texts = {"config": _CONFIG, "objects/info/alternates": f"{paths.MIRROR}/objects\n", "HEAD": f"{commit}\n"}
+    for name, text in texts.items():
+        (repository / name).write_text(text)
+    where = {"GIT_WORK_TREE": str(tree), "GIT_INDEX_FILE": str(repository / "index")}
+    await git.run("read-tree", "--reset", "-u", commit, git_dir=mirror, variables=where, timeout=_CHECKOUT_SECONDS)
+    (tree / paths.PREPARED).write_text(commit)
+
+
+async def _is_worth_it(mirror: Path, commit: str) -> bool:
+    """Whether the tree is of a useful size; a small repository can hold an endless one, so looking stops early."""
+    if len(commit) != _SHA1_DIGITS:
+        return False
+    command = git.limited("git", f"--git-dir={mirror}", "ls-tree", "-r", "-l", "-z", commit)
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=git.environment(),
+        cwd="/",
+        start_new_session=True,
+        preexec_fn=die_with_parent(signal.SIGTERM),
+    )
+    try:
+        async with asyncio.timeout(_MEASURE_SECONDS):
+            files, size = await _measure(process)
+            return MIN_FILES <= files <= MAX_FILES and size <= MAX_BYTES and await process.wait() == 0
+    except TimeoutError:
+        return False
+    finally:
+        if process.returncode is None:
+            await git.end_group(process)
+
+
+async def _measure(process: asyncio.subprocess.Process) -> tuple[int, int]:
+    """Files and bytes, as far as they are of interest."""
+    assert process.stdout is not None  # noqa: S101
+    files = size = 0
+    rest = b""
+    while files <= MAX_FILES and size <= MAX_BYTES and (chunk := await process.stdout.read(_CHUNK)):
+        *entries, rest = (rest + chunk).split(b"\0")
+        files += len(entries)
+        # Mode, type, object, size, a tab and the name; a submodule has no size.
+        size += sum(int(found) for entry in entries if (found := entry.split(b"\t")[0].split()[3]).isdigit())
+    return files, size
+
+
+def _remove_unused(folder: Path) -> None:
+    last = newest(folder)
+    for found in folder.iterdir():
+        if found == last or found.is_symlink() or not found.is_dir():
+            continue
+        if found.name.startswith(_UNREADY):
+            shutil.rmtree(found)
+            continue
+        aside = folder / f"{_UNREADY}{secrets.token_hex(4)}"
+        if _take(found, aside):
+            shutil.rmtree(aside)

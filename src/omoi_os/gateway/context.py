@@ -1,0 +1,105 @@
+"""What the gateway's handlers share."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from aiohttp import ClientSession, web
+
+from omoi_os.audit.trail import Trail
+from omoi_os.config import Settings
+from omoi_os.db.base import Sessions
+from omoi_os.gateway.callers import Callers
+from omoi_os.gateway.model.bodies import Bodies
+from omoi_os.gateway.model.reservations import Reservations
+from omoi_os.gateway.model.seen import Sightings
+from omoi_os.gateway.model.upstream import Upstream
+
+
+class Slots:
+    """So many things at a time for each sandbox, so that one cannot use up what all share; the others wait."""
+
+    def __init__(self, each: int) -> None:
+        self._each = each
+        self._waiting: Counter[str] = Counter()
+        self._slots: dict[str, asyncio.Semaphore] = {}
+
+    async def take(self, sandbox_id: str) -> None:
+        """Wait for a free slot. Every one taken is given back."""
+        self._waiting[sandbox_id] += 1
+        slot = self._slots.setdefault(sandbox_id, asyncio.Semaphore(self._each))
+        try:
+            await slot.acquire()
+        except asyncio.CancelledError:
+            self._forget(sandbox_id)
+            raise
+
+    def give_back(self, sandbox_id: str) -> None:
+        """Let the next one in."""
+        self._slots[sandbox_id].release()
+        self._forget(sandbox_id)
+
+    @asynccontextmanager
+    async def one(self, sandbox_id: str) -> AsyncIterator[None]:
+        """A slot for as long as the block runs."""
+        await self.take(sandbox_id)
+        try:
+            yield
+        finally:
+            self.give_back(sandbox_id)
+
+    def _forget(self, sandbox_id: str) -> None:
+        self._waiting[sandbox_id] -= 1
+        if not self._waiting[sandbox_id]:
+            del self._waiting[sandbox_id], self._slots[sandbox_id]
+
+
+class Background:
+    """Work that outlives the request that caused it, and that the gateway's end waits for."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
+        """Begin it now."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def finish(self, *, timeout: float) -> None:
+        """Wait for what is under way, then cut off the rest."""
+        if not self._tasks:
+            return
+        _, late = await asyncio.wait(set(self._tasks), timeout=timeout)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """One gateway's parts."""
+
+    settings: Settings
+    sessions: Sessions
+    callers: Callers
+    api: ClientSession
+    upstream: Upstream
+    sightings: Sightings
+    trail: Trail
+    reservations: Reservations
+    #: Bounds how many bodies and streams of one sandbox are held at a time.
+    model_slots: Slots = field(default_factory=lambda: Slots(8))
+    parse_slots: Slots = field(default_factory=lambda: Slots(1))
+    bodies: Bodies = field(default_factory=Bodies)
+    git_slots: Slots = field(default_factory=lambda: Slots(4))
+    push_slots: Slots = field(default_factory=lambda: Slots(1))
+    background: Background = field(default_factory=Background)
+    #: How many bytes each sandbox has pushed through this gateway.
+    pushed: Counter[str] = field(default_factory=Counter)
+
+
+PARTS = web.AppKey("parts", Parts)

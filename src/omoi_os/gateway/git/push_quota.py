@@ -1,0 +1,33 @@
+"""How much may be pushed: to a project's repository, and by one sandbox."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from omoi_os.forges.bare import gc
+from omoi_os.gateway.callers import Caller
+from omoi_os.gateway.context import Parts
+
+_GIB = 1024**3
+
+
+async def room(parts: Parts, caller: Caller, repository: Path) -> tuple[int, str | None]:
+    """Return how many bytes a push may bring, and one sentence if that is none. Git refuses a larger pack itself."""
+    settings = parts.settings
+    used = (await gc.measure(repository)).size
+    left = int(settings.project_repository_gb * _GIB) - used
+    if left <= 0:
+        return 0, (
+            f"the repository has used up its quota of {settings.project_repository_gb:g} GB "
+            "(OMOI_PROJECT_REPOSITORY_GB)"
+        )
+    own = int(settings.sandbox_push_gb * _GIB) - parts.pushed[caller.sandbox_id]
+    if own <= 0:
+        return 0, f"this sandbox has pushed its quota of {settings.sandbox_push_gb:g} GB (OMOI_SANDBOX_PUSH_GB)"
+    return min(left, own), None
+
+
+async def counted(parts: Parts, caller: Caller, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the body of a push and count it against the sandbox's quota."""
+    async for chunk in body:
+        parts.pushed[caller.sandbox_id] += len(chunk)
+        yield chunk

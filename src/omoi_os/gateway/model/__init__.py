@@ -1,0 +1,1 @@
+"""Model calls of sandboxes: reduced to an allow-list, forwarded with the real key, metered, budgeted."""

@@ -1,0 +1,259 @@
+"""Model calls: forwarded with the real key, metered, and refused once the budget is used up."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from aiohttp import ClientError, ClientPayloadError, ClientResponse, web
+
+from omoi_os.errors import Forbidden, RequestError
+from omoi_os.gateway.callers import Caller
+from omoi_os.gateway.context import PARTS, Parts
+from omoi_os.gateway.full_disk import wait_for_space
+from omoi_os.gateway.model.calls import Call
+from omoi_os.gateway.model.estimates import cap_output, estimate
+from omoi_os.gateway.model.requests import Reducer, filter_betas, read_request, write_request
+from omoi_os.gateway.problems import FINAL, model_error
+from omoi_os.protocol.messages import ids_in
+from omoi_os.sandboxes import metering
+from omoi_os.sandboxes.lifecycle import Purpose
+from omoi_os.sandboxes.reservations import Estimate, Refused
+from omoi_os.scripted_model.headers import REFUSAL
+from omoi_os.system.off_loop import off_loop
+
+#: The Messages API's own limit.
+MAX_BODY_BYTES = 32 * 1024 * 1024
+
+#: A body of this size or more is parsed in a thread, so that other sandboxes do not wait.
+_LARGE_BODY_BYTES = 256 * 1024
+
+#: A body that takes longer to arrive holds room that others wait for.
+_BODY_SECONDS = 120.0
+
+_MESSAGES = "/v1/messages"
+
+_REQUEST_HEADERS = {"accept", "user-agent", "x-app", "anthropic-version"}
+_REQUEST_PREFIXES = ("x-claude-code-", "x-stainless-")
+_RESPONSE_HEADERS = {"content-type", "request-id", "retry-after", "x-should-retry", "cache-control"}
+_RESPONSE_PREFIXES = ("anthropic-ratelimit-",)
+
+#: Answers of the model's host after which another call would fail as well: bad key, no credit, not allowed.
+_FINAL_STATUSES = {HTTPStatus.UNAUTHORIZED, HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.FORBIDDEN}
+
+_MAX_REFUSAL_CHARACTERS = 2000
+
+
+def add_routes(app: web.Application) -> None:
+    """The part of the Messages API that an agent uses."""
+    app.router.add_post(_MESSAGES, post_message)
+    app.router.add_post("/v1/messages/count_tokens", post_message)
+    app.router.add_route("*", "/v1/{path:.*}", refuse_path)
+    app.router.add_get("/api/hello", hello)
+
+
+async def hello(_request: web.Request) -> web.Response:
+    """The agent's CLI asks whether anyone is there."""
+    return web.json_response({"message": "hello"})
+
+
+async def refuse_path(request: web.Request) -> web.StreamResponse:
+    """Files, batches and administration are not for sandboxes."""
+    await request.app[PARTS].callers.identify(request)
+    raise Forbidden(f"a sandbox may only call /v1/messages and /v1/messages/count_tokens, not {request.path}")
+
+
+async def post_message(request: web.Request) -> web.StreamResponse:
+    """Pass one call on, if the sandbox may still make one, and its answer back as it comes."""
+    parts = request.app[PARTS]
+    caller = await parts.callers.identify(request)
+    if caller.purpose is not Purpose.WORK:
+        raise Forbidden("a sandbox that verifies a result may not call the model")
+    if "Content-Encoding" in request.headers:
+        raise RequestError("send the body as it is, without Content-Encoding")
+    await wait_for_space(parts)
+    await parts.model_slots.take(caller.sandbox_id)
+    call = Call(parts, caller)
+    try:
+        allowance = await _read_allowance(parts, caller)
+        if sentence := allowance.why_not():
+            return await _refuse(parts, caller, sentence)
+        # Read only now: a body may be large, and so no more of them are held than there is room for.
+        async with parts.bodies.room(caller.sandbox_id, request.content_length or MAX_BODY_BYTES):
+            answer = await _send(request, call, budgeted=allowance.budget_usd is not None)
+        if isinstance(answer, web.Response):
+            return answer
+        if answer.content_type == "text/event-stream" and answer.status == HTTPStatus.OK:
+            return await _pass_stream(request, answer, call)
+        return await _pass_whole(answer, call, parts)
+    finally:
+        parts.background.start(call.end())
+
+
+async def _send(request: web.Request, call: Call, *, budgeted: bool) -> ClientResponse | web.Response:
+    """Send a call and return the start of its answer, or what the sandbox is answered in its place.
+
+    The body is gone when this returns.
+    """
+    parts, caller = request.app[PARTS], call.caller
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            raw = await request.read()
+    except TimeoutError:
+        raise RequestError(f"the body did not arrive within {_BODY_SECONDS:g} s") from None
+    prepared = await _prepare(raw, caller, parts)
+    del raw
+    call.model = prepared.model
+    if request.path == _MESSAGES:
+        if budgeted and (sentence := await _reserve(call, prepared)):
+            return await _refuse(parts, caller, sentence)
+        _note_messages(parts, caller, prepared.message_ids)
+    try:
+        return await call.open(_path_and_query(request), prepared.body, headers=_request_headers(request, caller))
+    except (ClientError, TimeoutError) as error:
+        return model_error(502, f"The model does not answer ({type(error).__name__}): trying again may help.")
+
+
+def _note_messages(parts: Parts, caller: Caller, message_ids: set[str]) -> None:
+    """What was said to the agent and is in a request has been seen; the call does not wait for the receipt."""
+    if fresh := parts.sightings.fresh_of(caller.sandbox_id, message_ids):
+        parts.background.start(parts.sightings.record(caller.sandbox_id, fresh))
+
+
+@dataclass
+class _Prepared:
+    """A request as it may be sent."""
+
+    content: dict[str, Any]
+    body: bytes
+    model: str
+    estimate: Estimate
+    message_ids: set[str]
+
+
+async def _prepare(raw: bytes, caller: Caller, parts: Parts) -> _Prepared:
+    """Reduce a request to what the sandbox may send, and estimate its cost."""
+    if len(raw) < _LARGE_BODY_BYTES:
+        return _reduce(raw, caller, parts)
+    # One of each sandbox at a time, so that nobody waits behind many of another.
+    async with parts.parse_slots.one(caller.sandbox_id):
+        return await off_loop(_reduce, raw, caller, parts)
+
+
+def _reduce(raw: bytes, caller: Caller, parts: Parts) -> _Prepared:
+    content = Reducer(caller.model_features).reduce(read_request(raw))
+    if not parts.upstream.scripted and parts.settings.model is not None:
+        content["model"] = caller.model or parts.settings.model
+    model = content.get("model")
+    if not isinstance(model, str):
+        raise RequestError("model must be the name of a model")
+    body = write_request(content)
+    cost = estimate(content, body, "scripted" if parts.upstream.scripted else model)
+    return _Prepared(content, body, model, cost, ids_in(body))
+
+
+async def _reserve(call: Call, prepared: _Prepared) -> str | None:
+    """Reserve what a call may cost, capping its output to what the budget has left; or say why it is refused."""
+    outcome = await call.reserve(prepared.estimate)
+    if isinstance(outcome, Refused):
+        return outcome.sentence
+    if outcome.max_tokens != prepared.content.get("max_tokens"):
+        cap_output(prepared.content, outcome.max_tokens)
+        prepared.body = await off_loop(write_request, prepared.content)
+    return None
+
+
+async def _read_allowance(parts: Parts, caller: Caller) -> metering.Allowance:
+    async with parts.sessions() as session:
+        return await metering.read_allowance(session, caller.sandbox_id)
+
+
+async def _refuse(parts: Parts, caller: Caller, sentence: str) -> web.Response:
+    async with parts.sessions.begin() as session:
+        await metering.store_refusal(session, caller.sandbox_id, sentence)
+    # The agent's CLI repeats other kinds of 400 with fewer features, but not one about billing.
+    return model_error(400, sentence, error_type="billing_error")
+
+
+def _path_and_query(request: web.Request) -> str:
+    """The path, with the one query parameter that the agent's CLI sends."""
+    return request.path + ("?beta=true" if request.query.get("beta") == "true" else "")
+
+
+def _request_headers(request: web.Request, caller: Caller) -> dict[str, str]:
+    headers = {
+        name: value
+        for name, value in request.headers.items()
+        if name.lower() in _REQUEST_HEADERS or name.lower().startswith(_REQUEST_PREFIXES)
+    }
+    if betas := filter_betas(request.headers.getall("anthropic-beta", []), caller.model_features):
+        headers["anthropic-beta"] = betas
+    return headers | {"Content-Type": "application/json"}
+
+
+def _response_headers(answer: ClientResponse) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in answer.headers.items()
+        if name.lower() in _RESPONSE_HEADERS or name.lower().startswith(_RESPONSE_PREFIXES)
+    }
+
+
+async def _pass_stream(request: web.Request, answer: ClientResponse, call: Call) -> web.StreamResponse:
+    response = web.StreamResponse(status=answer.status, headers=_response_headers(answer))
+    await response.prepare(request)
+    try:
+        async for chunk in answer.content.iter_any():
+            await call.see(chunk)
+            await response.write(chunk)
+    except (ClientError, TimeoutError):
+        # The agent has to see a broken stream too, not a short one.
+        if request.transport is not None:
+            request.transport.close()
+        return response
+    await response.write_eof()
+    return response
+
+
+async def _pass_whole(answer: ClientResponse, call: Call, parts: Parts) -> web.Response:
+    try:
+        body = await _read(answer)
+    except (ClientError, TimeoutError) as error:
+        return model_error(502, f"The model's answer broke off ({type(error).__name__}): trying again may help.")
+    if HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.BAD_REQUEST:
+        return model_error(502, "The model's host sent a redirect, which is not followed: check ANTHROPIC_BASE_URL.")
+    headers = _response_headers(answer)
+    if answer.status == HTTPStatus.OK:
+        await call.see_whole(body)
+    else:
+        body = parts.upstream.mask(body)
+    final = parts.upstream.scripted and answer.headers.get(REFUSAL) is not None
+    if answer.status in _FINAL_STATUSES or final:
+        await _keep_refusal(call, parts, _message_of(body, answer.status))
+        headers |= FINAL
+    return web.Response(status=answer.status, body=body, headers=headers)
+
+
+async def _read(answer: ClientResponse) -> bytes:
+    body = bytearray()
+    async for chunk in answer.content.iter_any():
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
+            raise ClientPayloadError("too large")
+    return bytes(body)
+
+
+async def _keep_refusal(call: Call, parts: Parts, sentence: str) -> None:
+    async with parts.sessions.begin() as session:
+        await metering.store_refusal(session, call.caller.sandbox_id, sentence)
+
+
+def _message_of(body: bytes, status: int) -> str:
+    try:
+        message = json.loads(body)["error"]["message"]
+    except (ValueError, RecursionError, LookupError, TypeError):
+        message = None
+    if not isinstance(message, str) or not message:
+        message = f"The model's host refused with status {status}: check ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL."
+    return message[:_MAX_REFUSAL_CHARACTERS].replace("\x00", "")

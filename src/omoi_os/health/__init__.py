@@ -1,0 +1,1 @@
+"""Status of the platform itself: warnings, running orchestrators, available providers, versions."""

@@ -1,0 +1,1 @@
+"""The HTTP kit that every concept's routes import: bodies, paging, problem details, limits."""

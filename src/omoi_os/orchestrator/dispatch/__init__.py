@@ -1,0 +1,1 @@
+"""From a claimed task to its running sandbox."""

@@ -1,0 +1,210 @@
+"""Endings: what follows when a sandbox is over. Nothing it still had to say is lost, and its task goes on."""
+
+import asyncio
+import logging
+from datetime import timedelta
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.errors import SandboxGone
+from omoi_os.orchestrator.context import Context
+from omoi_os.orchestrator.recovery import causes, salvage
+from omoi_os.orchestrator.recovery.salvage import Turn
+from omoi_os.orchestrator.recovery.spools import read_spool
+from omoi_os.orchestrator.upkeep import free_space as space
+from omoi_os.protocol.events import EventType
+from omoi_os.providers.base import EndReason, SandboxRef, SandboxReport
+from omoi_os.sandboxes import repository as sandboxes_repository
+from omoi_os.sandboxes import salvages
+from omoi_os.sandboxes import service as sandboxes
+from omoi_os.sandboxes.lifecycle import ENDED, UNSAVED, Purpose, SalvageState, SandboxState, StopCause
+from omoi_os.sandboxes.metering import Allowance
+from omoi_os.sandboxes.models import Sandbox, SandboxSalvage
+from omoi_os.tasks import repository as tasks_repository
+from omoi_os.tasks import service as tasks
+from omoi_os.tasks.lifecycle import EndCause, TaskState
+from omoi_os.tasks.models import Task
+
+log = logging.getLogger(__name__)
+
+#: How long it may take until a sandbox whose worker was stopped counts as ended.
+SETTLING = timedelta(seconds=3)
+#: How long a worker whose task is completed may take to end by itself.
+GRACE = timedelta(seconds=20)
+
+GONE = SandboxReport(alive=False, reason=EndReason.UNKNOWN)
+
+#: Exits after which nothing is left to save: the work is completed, or a later attempt has taken over. A worker that
+#: failed or was told to stop saves what it can, but it cannot tell us whether that went well.
+_NOTHING_LEFT_EXITS = (0, 3)
+
+
+async def stop(context: Context, row: Sandbox, ref: SandboxRef) -> None:
+    """Save its work, end it, and do what follows."""
+    provider = context.providers.get(row.provider)
+    report = await provider.inspect(ref)
+    if row.purpose == Purpose.WORK:
+        turn = await salvage.begin(context, row)
+        if turn is Turn.THEIRS:
+            await asyncio.sleep(salvage.PEER_PAUSE_SECONDS)
+            return
+        if turn is Turn.OURS:
+            renewed = report.reason == EndReason.UNKNOWN or await _is_superseded(context, row)
+            problem = await _salvage(context, row, ref, renewed=renewed)
+            report = await provider.inspect(ref, wait=None if problem is None else SETTLING)
+            if problem is not None and not report.alive:
+                # The end of the worker, which the salvage program asked for, took that program along.
+                problem = await _salvage(context, row, ref, renewed=renewed)
+            await salvage.note(context, row, problem)
+    await settle(context, row, ref, report)
+
+
+async def ended(context: Context, row: Sandbox, ref: SandboxRef, report: SandboxReport) -> None:
+    """A sandbox ended by itself: save what its worker could not, then do what follows."""
+    nothing_left = report.reason == EndReason.EXITED and report.exit_code in _NOTHING_LEFT_EXITS
+    if row.purpose == Purpose.WORK and not nothing_left:
+        turn = await salvage.begin(context, row)
+        if turn is Turn.THEIRS:
+            await asyncio.sleep(salvage.PEER_PAUSE_SECONDS)
+            return
+        if turn is Turn.OURS:
+            renewed = report.reason == EndReason.UNKNOWN or await _is_superseded(context, row)
+            await salvage.note(context, row, await _salvage(context, row, ref, renewed=renewed))
+    await settle(context, row, ref, report)
+
+
+async def _salvage(context: Context, row: Sandbox, ref: SandboxRef, *, renewed: bool) -> str | None:
+    try:
+        return await salvage.run(context, row, ref, renewed=renewed)
+    except SandboxGone:
+        await salvage.give_up(context, row.id, reason="the sandbox no longer exists")
+        return "the sandbox no longer exists"
+
+
+async def _is_superseded(context: Context, row: Sandbox) -> bool:
+    async with context.sessions() as session:
+        return (await session.get_one(Task, row.task_id)).fence != row.fence
+
+
+async def settle(context: Context, row: Sandbox, ref: SandboxRef | None, report: SandboxReport) -> None:
+    """Take what is left in its spool, close its row, move its task on, and remove it. Can be repeated at any point.
+
+    The disk of one whose work is not saved is kept.
+    """
+    if ref is not None:
+        await read_spool(context, row, ref)
+    elif not report.detail:
+        # Its provider was asked and does not have it; one that could not be reached may still have its disk.
+        await salvage.give_up(context, row.id, reason="the sandbox no longer exists")
+    async with context.sessions() as session, session.begin():
+        sandbox = await sandboxes_repository.lock(session, row.id)
+        task = await tasks_repository.lock(session, sandbox.task_id)
+        kept = await _kept(session, sandbox, task, reached=ref is not None)
+        if sandbox.status not in ENDED:
+            await _close(session, context, sandbox, task, report)
+            if kept is not None:
+                # What an agent has handed in is on its branch already: nothing of it is waited for.
+                waits = not report.detail and EventType.AGENT_COMPLETED not in sandbox.event_counts
+                await _wait_for(session, context, task, kept, waits=waits)
+    if ref is None:
+        return
+    if kept is not None:
+        await salvage.keep(context, row, ref)
+    else:
+        await context.providers.get(row.provider).destroy(ref)
+
+
+async def _kept(session: AsyncSession, sandbox: Sandbox, task: Task, *, reached: bool) -> SandboxSalvage | None:
+    """What of a sandbox is to be kept: its unsaved work, unless it never began or the task is completed without it.
+
+    `reached`: its spool was read, so that every event of its worker is known.
+    """
+    found = await salvages.get(session, sandbox.id)
+    if found is None or found.state not in UNSAVED:
+        return None
+    never_began = reached and EventType.AGENT_STARTED not in sandbox.event_counts
+    if task.status == TaskState.COMPLETED or never_began:
+        await session.delete(found)
+        return None
+    return found
+
+
+async def _wait_for(session: AsyncSession, context: Context, task: Task, kept: SandboxSalvage, *, waits: bool) -> None:
+    """Let the task's next attempt wait for the work of this one, for a while.
+
+    Not for one that is damaged or out of reach: it does not come back by itself within minutes.
+    """
+    if task.status != TaskState.PENDING:
+        return
+    if not waits:
+        kept.state = SalvageState.KEPT
+        return
+    now = context.now()
+    until = max(task.not_before or now, now + timedelta(seconds=context.settings.salvage_wait_seconds))
+    task.not_before = kept.wait_until = until
+    wait = context.settings.salvage_wait_seconds
+    told = f"its uncommitted work is not saved yet: the next attempt waits up to {wait:g} s for it"
+    task.error = f"{task.error}; {told}" if task.error else told
+    await session.flush()
+
+
+async def _close(session: AsyncSession, context: Context, sandbox: Sandbox, task: Task, report: SandboxReport) -> None:
+    now, bus = context.now(), context.bus
+    current = sandbox.purpose == Purpose.WORK and task.fence == sandbox.fence
+    done = current and task.status in (TaskState.VERIFYING, TaskState.COMPLETED)
+    state, reason = _outcome(sandbox, report, done=done)
+    await sandboxes.end(session, bus, sandbox, state=state, reason=reason, now=now)
+    if not current or task.status not in (TaskState.ASSIGNED, TaskState.RUNNING):
+        return
+    allowance = Allowance(
+        budget_usd=sandbox.budget_usd,
+        spent_usd=task.cost_usd,
+        refusal=sandbox.refusal,
+        simulated_usd=task.simulated_cost_usd,
+    )
+    if final := allowance.why_not():
+        await tasks.fail(session, bus, task, reason=final, now=now)
+    elif sandbox.stop_cause == StopCause.PLATFORM_STOPS:
+        await tasks.requeue(session, bus, task, reason=sandbox.end_reason or reason)
+    elif sandbox.stop_cause == StopCause.PERSON:
+        because = f"its sandbox was {sandbox.end_reason}; retry the task to go on"
+        await tasks.fail(session, bus, task, reason=because, now=now)
+    else:
+        because = sandbox.end_reason or reason
+        cause = causes.of_end(sandbox, report, failure_type=await _failure_type(session, sandbox))
+        if (disk := space.measure(context)).is_full:
+            # Nothing works on a full disk; the next attempt is claimed when there is space.
+            cause, because = EndCause.PLATFORM, f"{because}; {disk.describe()}"
+        await tasks.give_back(session, bus, task, cause=cause, reason=because, backoff=context.backoff, now=now)
+
+
+async def _failure_type(session: AsyncSession, sandbox: Sandbox) -> str | None:
+    """The `error_type` with which its worker gave up, if it did."""
+    told = await sandboxes_repository.newest_event(session, sandbox.id, event_types=[EventType.AGENT_FAILED])
+    return str(told.event_data.get("error_type")) if told else None
+
+
+def _outcome(sandbox: Sandbox, report: SandboxReport, *, done: bool) -> tuple[SandboxState, str]:
+    """How a sandbox ended, as a state and a sentence."""
+    if done:
+        return SandboxState.STOPPED, "its work is done"
+    if sandbox.stop_cause in (StopCause.REAPED, StopCause.SILENT):
+        return SandboxState.LOST, sandbox.end_reason or "it did nothing any more"
+    if sandbox.status == SandboxState.STOPPING or sandbox.purpose == Purpose.VERIFY:
+        return SandboxState.STOPPED, sandbox.end_reason or "no longer needed"
+    if sandbox.failure:
+        return SandboxState.FAILED, sandbox.failure
+    if EventType.AGENT_COMPLETED in sandbox.event_counts:
+        # Its result was judged before the worker was gone, and the task has moved on.
+        return SandboxState.STOPPED, "its work is done"
+    if report.reason == EndReason.OUT_OF_MEMORY:
+        return SandboxState.LOST, "the sandbox ran out of memory: raise SANDBOX_MEMORY_GB or ask for less"
+    if report.reason == EndReason.DISK_FULL:
+        return SandboxState.LOST, "the sandbox used up its disk: raise SANDBOX_DISK_GB or ask for less"
+    if report.reason == EndReason.LIFETIME:
+        return SandboxState.LOST, "the sandbox reached the end of its lifetime (SANDBOX_LIFETIME_SECONDS)"
+    if report.reason == EndReason.SIGNALLED:
+        return SandboxState.LOST, f"the worker was killed by signal {report.signal}"
+    if report.reason == EndReason.EXITED:
+        return SandboxState.LOST, f"the worker ended with exit code {report.exit_code} before its work was done"
+    return SandboxState.LOST, report.detail or "the sandbox disappeared"

@@ -1,0 +1,116 @@
+"""Sites: this orchestrator's are recorded as served; sandboxes of a site that nobody serves any more are lost."""
+
+import logging
+import socket
+from collections.abc import Sequence
+from functools import partial
+
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.errors import SetupError
+from omoi_os.health import warnings
+from omoi_os.health.presence import is_present
+from omoi_os.orchestrator.context import Context
+from omoi_os.orchestrator.recovery.endings import settle
+from omoi_os.providers.base import EndReason, SandboxReport
+from omoi_os.sandboxes import sites
+from omoi_os.sandboxes.lifecycle import Purpose, SalvageState, SandboxState
+from omoi_os.sandboxes.models import Sandbox, SandboxSalvage, Site
+from omoi_os.tasks.lifecycle import TERMINAL
+from omoi_os.tasks.models import Task
+
+log = logging.getLogger(__name__)
+
+KEY = "site_absent"
+SERVE_SECONDS = 5.0
+#: How long a site must be without an orchestrator before a sandbox there that nobody needs any more counts as ended.
+OVER_SECONDS = 30.0
+
+
+async def attend_sites(context: Context) -> None:
+    """Show which sites this orchestrator serves, and end the sandboxes of sites that nobody has served for too long.
+
+    Only time that this orchestrator has watched counts: after a restart of the whole platform every site gets its time.
+    """
+    if context.watch.is_due("sites", every=SERVE_SECONDS):
+        await serve_sites(context)
+    async with context.sessions() as session, session.begin():
+        found = await sites.alive_elsewhere(session, _own(context))
+        absent = {row.site: _mark(row, site) for row, _, site in found if not await _is_served(context, site)}
+        await _report(session, context, [(row, site) for row, _, site in found if row.site in absent])
+    absent_for = context.watch.lasting("absent sites", set(absent.values()))
+    for row, task, site in found:
+        if row.site not in absent:
+            continue
+        limit = OVER_SECONDS if _is_over(row, task) else context.settings.site_lost_after_seconds
+        if absent_for[absent[row.site]] >= limit:
+            context.jobs.start(f"end {row.id}", partial(_lose, context, row, site))
+
+
+async def serve_sites(context: Context) -> None:
+    """Record that this orchestrator serves its sites."""
+    async with context.sessions() as session, session.begin():
+        await sites.serve(session, _own(context), owner=context.owner)
+
+
+async def check_site(context: Context) -> None:
+    """`SetupError` when a living orchestrator on another machine serves a copy of this data folder."""
+    async with context.sessions() as session, session.begin():
+        found = await sites.get(session, context.settings.site)
+        if found is not None and found.host != socket.gethostname() and await is_present(session, found.owner):
+            raise SetupError(
+                f"{context.settings.data_dir} is a copy of the data folder that an orchestrator on {found.host} uses:"
+                f" stop that one, or remove {context.settings.data_dir / 'site'} to start as another installation"
+            )
+
+
+async def _report(session: AsyncSession, context: Context, absent: Sequence[tuple[Sandbox, Site | None]]) -> None:
+    """Warn that sandboxes are out of reach, and withdraw that when there are none."""
+    source = f"orchestrator {context.owner}"
+    if not absent:
+        await warnings.clear(session, key=KEY, source=source)
+        return
+    hosts = sorted({site.host if site else "a machine that is not known any more" for _, site in absent})
+    message = (
+        f"no orchestrator serves the data folder of {len(absent)} sandboxes ({', '.join(hosts[:5])}): start one there,"
+        f" or their tasks are retried elsewhere after {context.settings.site_lost_after_seconds:g} s"
+    )
+    await warnings.report(session, key=KEY, source=source, message=message, now=context.now())
+
+
+def _own(context: Context) -> set[str]:
+    return {context.settings.site, *(provider.site for provider in context.providers)}
+
+
+def _mark(row: Sandbox, site: Site | None) -> str:
+    """Return what changes when a site is served again."""
+    return f"{row.site} {site.last_served_at if site else None}"
+
+
+async def _is_served(context: Context, site: Site | None) -> bool:
+    if site is None:
+        return False
+    async with context.sessions() as session, session.begin():
+        return await is_present(session, site.owner)
+
+
+def _is_over(row: Sandbox, task: Task) -> bool:
+    """Whether nobody needs a sandbox any more."""
+    superseded = row.purpose == Purpose.WORK and row.fence != task.fence
+    return row.status == SandboxState.STOPPING or task.status in TERMINAL or superseded
+
+
+async def _lose(context: Context, row: Sandbox, site: Site | None) -> None:
+    """Close a sandbox that nobody can reach. Its disk is kept for salvage, should its site come back."""
+    where = f"on {site.host}" if site else "at a place that is not known any more"
+    since = f" since {site.last_served_at:%Y-%m-%d %H:%M %Z}" if site else ""
+    reason = f"no orchestrator has served its data folder {where}{since}"
+    log.warning("sandbox %s is lost: %s", row.id, reason)
+    if row.purpose == Purpose.WORK and row.started_at is not None:
+        kept = {"state": SalvageState.KEPT, "attempts": 0, "last_error": reason, "next_attempt_at": context.now()}
+        async with context.sessions() as session, session.begin():
+            new = insert(SandboxSalvage).values(sandbox_id=row.id, **kept)
+            await session.execute(new.on_conflict_do_nothing())
+    report = SandboxReport(alive=False, reason=EndReason.UNKNOWN, detail=reason)
+    await settle(context, row, None, report)

@@ -1,0 +1,189 @@
+"""Reap: stops sandboxes that are silent, stuck, idle or too old, and notes what the living ones use."""
+
+import asyncio
+import contextlib
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from omoi_os.errors import ProviderError
+from omoi_os.orchestrator.context import Context
+from omoi_os.orchestrator.memory import MAX_GAP_SECONDS, api_answers
+from omoi_os.orchestrator.recovery import rows
+from omoi_os.protocol.paths import DOOR_SOCKET
+from omoi_os.providers.base import SandboxRef, SandboxReport
+from omoi_os.sandboxes import repository as sandboxes_repository
+from omoi_os.sandboxes import service as sandboxes
+from omoi_os.sandboxes.ingest import gaps
+from omoi_os.sandboxes.lifecycle import Purpose, SandboxState, StopCause
+from omoi_os.sandboxes.models import Sandbox
+from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.models import Task
+
+log = logging.getLogger(__name__)
+
+#: How often the API is asked whether it answers.
+API_SECONDS = 5.0
+#: How often a silent sandbox is asked about.
+LISTEN_SECONDS = 10.0
+#: How often providers are asked what their sandboxes use.
+USAGE_SECONDS = 15.0
+#: The provider ends a sandbox at its lifetime; this much later we do.
+LIFETIME_SLACK = timedelta(minutes=2)
+
+
+async def reap(context: Context) -> None:
+    """Look at every living sandbox's own columns; nothing here grows with history."""
+    now = context.now()
+    if context.watch.is_due("api", every=API_SECONDS):
+        context.jobs.start("ask the API", partial(_ask_api, context))
+    found = [pair for provider in context.providers for pair in await rows.alive(context, provider)]
+    ages = ages_of(context, [row for row, _ in found], now=now)
+    for row, task in found:
+        with context.health.isolated(f"sandbox {row.id}"):
+            await _look_at(context, row, task, ages[row.id], now=now)
+    with context.health.isolated("looking for gaps in events"):
+        await _flag_gaps(context)
+    if context.watch.is_due("usage", every=USAGE_SECONDS):
+        context.jobs.start("usage", partial(_note_usage, context))
+
+
+async def _look_at(context: Context, row: Sandbox, task: Task, age: "Age", *, now: datetime) -> None:
+    reason = overdue(context, row, task, age)
+    if reason is not None:
+        async with context.sessions() as session, session.begin():
+            await sandboxes.request_stop(session, context.bus, row, cause=StopCause.REAPED, reason=reason)
+    elif is_silent(context, row, now=now) and context.watch.is_due(f"listen {row.id}", every=LISTEN_SECONDS):
+        context.jobs.start(f"listen {row.id}", partial(_listen, context, row))
+
+
+async def _flag_gaps(context: Context) -> None:
+    """Tell of sandboxes that have left one of their events out for too long."""
+    async with context.sessions() as session, session.begin():
+        for sandbox_id in await gaps.flag(session, now=context.now(), masker=context.masker):
+            log.warning("sandbox %s has left out one of its events; nothing beyond it is stored", sandbox_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Age:
+    """How long a sandbox has been there, and how long it has done nothing, in seconds."""
+
+    since_created: float
+    since_work: float
+    #: For how long the API has been reachable without a break.
+    reachable: float = math.inf
+
+    @classmethod
+    def at(cls, row: Sandbox, now: datetime) -> "Age":
+        """Read it from the row."""
+        return cls((now - row.created_at).total_seconds(), (now - _last_work(row)).total_seconds())
+
+    @property
+    def idle(self) -> float:
+        """Return how long it has done nothing while it could have reported."""
+        return min(self.since_work, self.reachable)
+
+
+def _last_work(row: Sandbox) -> datetime:
+    return max(row.last_work_at or row.created_at, row.started_at or row.created_at)
+
+
+def ages_of(context: Context, rows: Sequence[Sandbox], *, now: datetime) -> dict[str, Age]:
+    """Return each sandbox's age: by the database's clock when it is first seen, after that by the time that passes."""
+    found = {row.id: Age.at(row, now) for row in rows}
+    marks = {row.id: f"{row.id} {_last_work(row)}" for row in rows}
+    created = context.watch.ages("created", {key: age.since_created for key, age in found.items()})
+    worked = context.watch.ages("worked", {marks[key]: age.since_work for key, age in found.items()})
+    reachable = context.watch.api_reachable_for(gap=_gap(context))
+    return {key: Age(created[key], worked[marks[key]], reachable) for key in found}
+
+
+def overdue(context: Context, row: Sandbox, task: Task, age: Age) -> str | None:
+    """Why a sandbox is to be stopped although its provider says that it lives, or None.
+
+    The provider ends a sandbox at its lifetime; this is for one that did not.
+    """
+    if row.status != SandboxState.RUNNING:
+        return None
+    settings = context.settings
+    if row.event_bytes >= settings.sandbox_events_mb << 20:
+        return f"its events add up to its quota of {settings.sandbox_events_mb} MB (OMOI_SANDBOX_EVENTS_MB)"
+    too_old = age.since_created > settings.sandbox_lifetime_seconds + LIFETIME_SLACK.total_seconds()
+    if too_old and age.reachable > LIFETIME_SLACK.total_seconds():
+        return f"older than its lifetime of {settings.sandbox_lifetime_seconds} s"
+    if row.purpose != Purpose.WORK:
+        return None
+    if task.status == TaskState.RUNNING and age.idle > settings.stuck_after_seconds:
+        return f"stuck: it said it worked, but did nothing for {age.idle:.0f} s"
+    if task.status != TaskState.RUNNING and age.idle > settings.idle_after_seconds:
+        return f"idle for {age.idle:.0f} s"
+    return None
+
+
+def _gap(context: Context) -> float:
+    """Return how far apart two answers of the API may be: we ask at most once in each comparison."""
+    return max(MAX_GAP_SECONDS, 3 * context.settings.reconcile_seconds)
+
+
+async def _ask_api(context: Context) -> None:
+    """Take down whether workers can report: the API answers, and so does the gateway before it."""
+    answered = await api_answers(context.settings.effective_api_url) and await _gateway_answers(context)
+    context.watch.note_api(answered=answered, gap=_gap(context))
+
+
+async def _gateway_answers(context: Context) -> bool:
+    """Whether the gateway takes connections of the oldest local sandbox; True where there is none to try."""
+    async with context.sessions() as session:
+        rows = await sandboxes_repository.alive(session, provider="local", site=context.settings.site)
+    running = next((row for row in rows if row.status == SandboxState.RUNNING), None)
+    socket = context.settings.doors_dir / running.door / DOOR_SOCKET if running else None
+    if socket is None or not await asyncio.to_thread(socket.parent.exists):
+        return True
+    try:
+        async with asyncio.timeout(2):
+            _, writer = await asyncio.open_unix_connection(socket)
+    except OSError:
+        return False
+    writer.close()
+    return True
+
+
+def is_silent(context: Context, row: Sandbox, *, now: datetime) -> bool:
+    """Whether nothing was heard of a working sandbox for too long."""
+    heard = max(row.last_heartbeat_at or row.created_at, row.last_work_at or row.created_at, row.created_at)
+    silent = now - heard > timedelta(seconds=context.settings.dead_after_seconds)
+    return silent and row.purpose == Purpose.WORK and row.status == SandboxState.RUNNING
+
+
+async def _listen(context: Context, row: Sandbox) -> None:
+    """A sandbox is silent: it is dead unless the API could not hear it or its provider says that it lives."""
+    await _ask_api(context)
+    if context.watch.api_reachable_for(gap=_gap(context)) < context.settings.dead_after_seconds:
+        return
+    try:
+        alive = (await context.providers.get(row.provider).inspect(SandboxRef(row.door))).alive
+    except ProviderError as error:
+        log.warning("sandbox %s is silent, and its provider does not say that it lives: %s", row.id, error)
+        alive = False
+    if not alive:
+        async with context.sessions() as session, session.begin():
+            reason = f"no sign of life for {context.settings.dead_after_seconds:g} s"
+            await sandboxes.request_stop(session, context.bus, row, cause=StopCause.SILENT, reason=reason)
+
+
+async def _note_usage(context: Context) -> None:
+    """Write down what each living sandbox uses."""
+    for provider in context.providers:
+        for row, _ in await rows.alive(context, provider):
+            with context.health.isolated(f"usage of sandbox {row.id}"), contextlib.suppress(ProviderError):
+                await _store_usage(context, row, await provider.inspect(SandboxRef(row.door)))
+
+
+async def _store_usage(context: Context, row: Sandbox, report: SandboxReport) -> None:
+    async with context.sessions() as session, session.begin():
+        sandbox = await sandboxes_repository.lock(session, row.id)
+        sandbox.memory_bytes, sandbox.cpu_seconds = report.memory_bytes, report.cpu_seconds
+        sandbox.disk_bytes, sandbox.pids = report.disk_bytes, report.pids

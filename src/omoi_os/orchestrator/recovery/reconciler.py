@@ -1,0 +1,133 @@
+"""Reconcile: compares the rows with what the provider really has, both ways, and acts on every difference."""
+
+import asyncio
+import logging
+from datetime import timedelta
+from functools import partial
+
+from omoi_os.errors import ProviderUnavailable, SandboxGone
+from omoi_os.health.presence import is_present
+from omoi_os.orchestrator.context import Context
+from omoi_os.orchestrator.dispatch import warm_pool as pool
+from omoi_os.orchestrator.dispatch.dispatcher import record_started
+from omoi_os.orchestrator.dispatch.gateway_folders import remove_door
+from omoi_os.orchestrator.recovery import rows
+from omoi_os.orchestrator.recovery.endings import GONE, GRACE, ended, settle, stop
+from omoi_os.providers.base import SandboxProvider, SandboxRef
+from omoi_os.sandboxes import repository as sandboxes_repository
+from omoi_os.sandboxes import service as sandboxes
+from omoi_os.sandboxes.lifecycle import Purpose, SandboxState, StopCause
+from omoi_os.sandboxes.models import Sandbox
+from omoi_os.tasks.lifecycle import TERMINAL, TaskState
+from omoi_os.tasks.models import Task
+
+log = logging.getLogger(__name__)
+
+#: How long one look at a living sandbox lasts before it is renewed.
+WATCH = timedelta(seconds=60)
+
+
+async def reconcile(context: Context) -> None:
+    """One comparison for each provider. Every act is a job of its own, so that a slow one holds up nothing."""
+    async with context.sessions() as session:
+        in_use = await sandboxes_repository.providers_in_use(session)
+    for name in {context.settings.sandbox_provider, *in_use, *(provider.name for provider in context.providers)}:
+        with context.health.isolated(f"provider {name}"):
+            try:
+                await _reconcile(context, context.providers.get(name))
+            except ProviderUnavailable as error:
+                log.warning("%s: %s", name, error)
+
+
+async def _reconcile(context: Context, provider: SandboxProvider) -> None:
+    """Rows are read before the provider is asked: what has a row that says it runs must then be in the list."""
+    free: list[Sandbox] = []
+    async with context.sessions() as session, session.begin():
+        known = await pool.known_refs(session, provider)
+    for row, task in await rows.alive(context, provider):
+        known.add(row.door)
+        with context.health.isolated(f"sandbox {row.id}"):
+            current = await _stop_what_is_over(context, row, task)
+            if not await _in_hands(context, current, task):
+                free.append(current)
+    present = {str(ref): ref async for ref in provider.list(owner=context.installation)}
+    for row in free:
+        with context.health.isolated(f"sandbox {row.id}"):
+            _act(context, row, present.get(row.door))
+    for name in present.keys() - known:
+        with context.health.isolated(f"left-over sandbox {name}"):
+            if await _is_left_over(context, name):
+                context.jobs.start(f"remove {name}", partial(_remove, context, provider, present[name]))
+
+
+async def _stop_what_is_over(context: Context, row: Sandbox, task: Task) -> Sandbox:
+    """Ask for the stop of a sandbox that nobody needs, and return the row as it is then. A worker whose task is
+    completed may finish by itself first."""
+    superseded = row.purpose == Purpose.WORK and row.fence != task.fence
+    over = task.status in TERMINAL
+    if task.status == TaskState.COMPLETED and row.last_work_at is not None:
+        over = row.last_work_at < context.now() - GRACE - timedelta(seconds=task.linger_seconds)
+    if row.purpose == Purpose.VERIFY and task.verification_requested_at is not None:
+        over = False
+    if not over and not superseded:
+        return row
+    async with context.sessions() as session, session.begin():
+        return await sandboxes.request_stop(
+            session, context.bus, row, cause=StopCause.TASK_OVER, reason="its task is over"
+        )
+
+
+async def _in_hands(context: Context, row: Sandbox, task: Task) -> bool:
+    """Whether an orchestrator that lives is making or using this sandbox right now."""
+    if context.jobs.running(f"spawn {row.id}"):
+        return True
+    verifying = row.purpose == Purpose.VERIFY and row.status != SandboxState.STOPPING
+    if not verifying and row.status != SandboxState.CREATING:
+        return False
+    if task.lease_owner is None or task.lease_expires_at is None or task.lease_expires_at <= context.now():
+        return False
+    if task.fence != row.fence:
+        return False
+    if task.lease_owner == context.owner:
+        return verifying and context.jobs.running(f"verify {task.id}")
+    async with context.sessions() as session:
+        return await is_present(session, task.lease_owner)
+
+
+def _act(context: Context, row: Sandbox, ref: SandboxRef | None) -> None:
+    """Start what this difference asks for; a job of the same name that is under way already does it."""
+    if ref is None:
+        context.jobs.start(f"end {row.id}", partial(settle, context, row, None, GONE))
+    elif row.status == SandboxState.STOPPING or row.purpose == Purpose.VERIFY:
+        context.jobs.start(f"end {row.id}", partial(stop, context, row, ref))
+    else:
+        if row.provider_ref is None:
+            context.jobs.start(f"adopt {row.id}", partial(record_started, context, row.id, ref))
+        context.jobs.start(f"watch {row.id}", partial(_watch, context, row, ref))
+
+
+async def _watch(context: Context, row: Sandbox, ref: SandboxRef) -> None:
+    """Wait for a sandbox to end, then do what follows; one that is being stopped has somebody for that."""
+    provider = context.providers.get(row.provider)
+    try:
+        while True:
+            report = await provider.inspect(ref, wait=WATCH)
+            if not report.alive:
+                break
+            # One that is still being made answers at once, as it cannot be waited for yet.
+            await asyncio.sleep(0.1)
+    except SandboxGone:
+        report = GONE
+    if not context.jobs.running(f"end {row.id}"):
+        await ended(context, row, ref, report)
+
+
+async def _remove(context: Context, provider: SandboxProvider, ref: SandboxRef) -> None:
+    await provider.destroy(ref)
+    await asyncio.to_thread(remove_door, context.settings, str(ref))
+
+
+async def _is_left_over(context: Context, door: str) -> bool:
+    """Whether a sandbox at the provider belongs to a row that has ended, or to none at all."""
+    async with context.sessions() as session:
+        return not await sandboxes_repository.is_wanted(session, door)

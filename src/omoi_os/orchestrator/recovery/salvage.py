@@ -1,0 +1,247 @@
+"""Salvage: saves the work in a sandbox before it is destroyed. What cannot be saved keeps its disk and is retried."""
+
+import json
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import Enum, auto
+from functools import partial
+
+from sqlalchemy import func, select
+
+from omoi_os.errors import ProviderError, ProviderUnavailable, SandboxGone
+from omoi_os.health import warnings
+from omoi_os.health.presence import is_present
+from omoi_os.orchestrator.context import Context
+from omoi_os.orchestrator.dispatch.assignments import Work, work_environment
+from omoi_os.projects.models import Project
+from omoi_os.providers.base import Keeping, SandboxProvider, SandboxRef
+from omoi_os.sandboxes import repository as sandboxes_repository
+from omoi_os.sandboxes import salvages
+from omoi_os.sandboxes import service as sandboxes
+from omoi_os.sandboxes.lifecycle import ENDED, UNSAVED, SalvageState
+from omoi_os.sandboxes.models import Sandbox, SandboxSalvage
+from omoi_os.tasks.models import Task
+from omoi_os.tickets.models import Ticket
+from omoi_os.worker.command import salvage_argv
+
+log = logging.getLogger(__name__)
+
+#: How long a sandbox may take to save its work: its worker's own time to stop, and then the salvage program's.
+SALVAGE_TIMEOUT = timedelta(seconds=45)
+#: How long one orchestrator may take over a salvage before another may take it on: two runs, and a busy machine.
+LEASE = timedelta(minutes=4)
+#: How long an orchestrator leaves a sandbox alone that another one is salvaging.
+PEER_PAUSE_SECONDS = 2.0
+
+#: The condition that work is kept because it could not be saved, and how often it is reported.
+WARNING, _WARNING_SOURCE = "unsaved_work", "orchestrators"
+WARN_SECONDS = 30.0
+
+_GIB = 1024**3
+
+
+class Turn(Enum):
+    """Whose turn it is to salvage a sandbox."""
+
+    OURS = auto()  #: the lease is ours
+    THEIRS = auto()  #: another orchestrator that lives holds the lease
+    OVER = auto()  #: its work is saved or given up, or it ended with nothing to save
+
+
+async def begin(context: Context, row: Sandbox) -> Turn:
+    """Take the lease of a salvage, so that only one orchestrator renews the token and saves."""
+    async with context.sessions() as session, session.begin():
+        sandbox = await sandboxes_repository.lock(session, row.id)
+        salvage = await salvages.get(session, row.id)
+        now = context.now()
+        if salvage is None:
+            if sandbox.status in ENDED:
+                return Turn.OVER
+            salvage = SandboxSalvage(sandbox_id=row.id, state=SalvageState.PENDING, attempts=0, created_at=now)
+            session.add(salvage)
+        elif salvage.state not in UNSAVED:
+            return Turn.OVER
+        held = salvage.lease_owner not in (None, context.owner) and (salvage.lease_expires_at or now) > now
+        if held and await is_present(session, salvage.lease_owner or 0):
+            return Turn.THEIRS
+        salvage.lease_owner, salvage.lease_expires_at = context.owner, now + LEASE
+        return Turn.OURS
+
+
+async def run(context: Context, row: Sandbox, ref: SandboxRef, *, renewed: bool) -> str | None:
+    """Run the salvage program inside: it stops a worker that lives, pushes unfinished work, sends transcript and spool.
+
+    Return why not everything is safe, or None. With `renewed` the program gets a new token and its whole environment:
+    the first token is known to nobody any more, or no longer good. Raises `SandboxGone`.
+    """
+    provider = context.providers.get(row.provider)
+    argv = salvage_argv(provider.runtime.python, provider.runtime.source)
+    stdin = json.dumps(dict(await _environment(context, row, provider))).encode() if renewed else b""
+    try:
+        result = await provider.exec(ref, argv, stdin=stdin, timeout=SALVAGE_TIMEOUT)
+    except SandboxGone:
+        raise
+    except (ProviderError, TimeoutError) as error:
+        return context.masker.mask_text(str(error))
+    said = (result.stdout if result.exit_code == 0 else result.stderr).decode(errors="replace").strip()[-2000:]
+    said = context.masker.mask_text(said)
+    if result.exit_code == 0:
+        log.info("sandbox %s: saved before its end: %s", row.id, said)
+        return None
+    return said or f"the salvage program ended with exit code {result.exit_code}"
+
+
+async def _environment(context: Context, row: Sandbox, provider: SandboxProvider) -> Mapping[str, str]:
+    """The worker's environment with a new token, which only the holder of the lease may make."""
+    async with context.sessions() as session, session.begin():
+        sandbox = await sandboxes_repository.lock(session, row.id)
+        salvage = await salvages.get(session, row.id)
+        if salvage is None or salvage.lease_owner != context.owner:
+            raise ProviderUnavailable(f"another orchestrator salvages sandbox {row.id}")
+        task = await session.get_one(Task, sandbox.task_id)
+        ticket = await session.get_one(Ticket, task.ticket_id)
+        project = await session.get_one(Project, task.project_id)
+        token = await sandboxes.renew_token(session, sandbox)
+    return work_environment(context.settings, Work(task, ticket, project, sandbox, token, provider))
+
+
+async def note(context: Context, row: Sandbox, problem: str | None) -> None:
+    """Record how saving went, if the lease is still ours."""
+    async with context.sessions() as session, session.begin():
+        sandbox = await sandboxes_repository.lock(session, row.id)
+        salvage = await salvages.get(session, row.id)
+        if salvage is None or salvage.state not in UNSAVED or salvage.lease_owner != context.owner:
+            return
+        if problem is None:
+            await salvages.mark_saved(session, context.bus, sandbox, now=context.now())
+            return
+        failed = await salvages.mark_failed(session, context.bus, sandbox, error=problem, now=context.now())
+        log.warning("sandbox %s: its work is not saved (try %d): %s", row.id, failed.attempts, problem)
+
+
+async def give_up(context: Context, sandbox_id: str, *, reason: str) -> None:
+    """Drop unsaved work, with an audit entry; what is left of its disk is removed as a leftover."""
+    async with context.sessions() as session, session.begin():
+        sandbox = await sandboxes_repository.lock(session, sandbox_id)
+        salvage = await salvages.get(session, sandbox_id)
+        if salvage is None or salvage.state not in UNSAVED:
+            return
+        await salvages.drop(
+            session, context.bus, sandbox, reason=reason, by=None, now=context.now(), masker=context.masker
+        )
+    log.error("sandbox %s: its unsaved work is given up: %s", sandbox_id, reason)
+
+
+async def keep(context: Context, row: Sandbox, ref: SandboxRef) -> None:
+    """End what still runs in a sandbox whose work is not saved, and note how much room its disk takes."""
+    provider = context.providers.get(row.provider)
+    size = row.disk_bytes
+    if isinstance(provider, Keeping):
+        try:
+            size = await provider.keep(ref)
+        except SandboxGone:
+            await give_up(context, row.id, reason="the sandbox no longer exists")
+            return
+    elif (await provider.inspect(ref)).alive:
+        await give_up(context, row.id, reason=f"the provider {row.provider} cannot keep the files of what it stops")
+        await provider.destroy(ref)
+        return
+    async with context.sessions() as session, session.begin():
+        if (salvage := await salvages.get(session, row.id)) is not None:
+            salvage.disk_bytes = size
+
+
+async def look_after(context: Context) -> None:
+    """Retry what is due, and give up what is beyond the operator's limits."""
+    async with context.sessions() as session:
+        query = select(Sandbox.provider).join(SandboxSalvage, SandboxSalvage.sandbox_id == Sandbox.id)
+        names = set((await session.execute(query.where(SandboxSalvage.state.in_(UNSAVED)).distinct())).scalars())
+    if context.watch.is_due("unsaved work", every=WARN_SECONDS):
+        await _warn(context)
+    for name in names:
+        with context.health.isolated(f"kept work at provider {name}"):
+            try:
+                await _look_after(context, context.providers.get(name))
+            except ProviderUnavailable as error:
+                log.warning("%s: kept work cannot be saved now: %s", name, error)
+
+
+async def _warn(context: Context) -> None:
+    """Report that work is not saved, for as long as that is so; all orchestrators share one warning."""
+    async with context.sessions() as session, session.begin():
+        query = select(func.count(), func.coalesce(func.sum(SandboxSalvage.disk_bytes), 0)).select_from(SandboxSalvage)
+        query = query.join(Sandbox, Sandbox.id == SandboxSalvage.sandbox_id)
+        query = query.where(SandboxSalvage.state.in_(UNSAVED), Sandbox.status.in_(ENDED))
+        count, size = (await session.execute(query)).one()
+        if not count:
+            await warnings.clear(session, key=WARNING, source=_WARNING_SOURCE)
+            return
+        message = (
+            f"The uncommitted work of {count} ended {'sandbox' if count == 1 else 'sandboxes'} is not saved yet "
+            f"({int(size or 0) >> 20} MiB kept); saving is retried. See `salvage` of each sandbox."
+        )
+        await warnings.report(session, key=WARNING, source=_WARNING_SOURCE, message=message, now=context.now())
+
+
+async def _look_after(context: Context, provider: SandboxProvider) -> None:
+    async with context.sessions() as session:
+        kept = await salvages.unsaved(session, provider=provider.name, site=provider.site)
+    now = context.now()
+    room = int(context.settings.salvage_keep_gb * _GIB)
+    total = sum(salvage.disk_bytes or 0 for _, salvage in kept)
+    for row, salvage in kept:
+        if context.jobs.running(f"salvage {row.id}"):
+            continue
+        reason = _beyond_limits(context, salvage, now=now, over=total - room)
+        if reason is not None:
+            total -= salvage.disk_bytes or 0
+        with context.health.isolated(f"kept work of sandbox {row.id}"):
+            await _look_at(context, row, salvage, beyond=reason, now=now)
+
+
+async def _look_at(
+    context: Context, row: Sandbox, salvage: SandboxSalvage, *, beyond: str | None, now: datetime
+) -> None:
+    if beyond is not None:
+        await give_up(context, row.id, reason=beyond)
+        return
+    if salvage.state == SalvageState.PENDING and (salvage.wait_until or now) <= now:
+        await _stop_waiting(context, row)
+    if salvage.next_attempt_at is None or salvage.next_attempt_at <= now:
+        context.jobs.start(f"salvage {row.id}", partial(_retry, context, row))
+
+
+def _beyond_limits(context: Context, salvage: SandboxSalvage, *, now: datetime, over: int) -> str | None:
+    """Why kept work is given up now, or None. `over` is by how much all kept disks exceed their room."""
+    hours = context.settings.salvage_keep_hours
+    if now - salvage.created_at > timedelta(hours=hours):
+        return f"kept for more than {hours:g} hours (OMOI_SALVAGE_KEEP_HOURS)"
+    if over > 0 and salvage.disk_bytes:
+        return f"kept disks take more than {context.settings.salvage_keep_gb:g} GiB (OMOI_SALVAGE_KEEP_GB)"
+    return None
+
+
+async def _stop_waiting(context: Context, row: Sandbox) -> None:
+    async with context.sessions() as session, session.begin():
+        sandbox = await sandboxes_repository.lock(session, row.id)
+        salvage = await salvages.get(session, row.id)
+        if salvage is not None and salvage.state == SalvageState.PENDING:
+            await salvages.stop_waiting(session, context.bus, sandbox)
+
+
+async def _retry(context: Context, row: Sandbox) -> None:
+    """One more try for a sandbox whose row has ended."""
+    if await begin(context, row) is not Turn.OURS:
+        return
+    ref = SandboxRef(row.door)
+    try:
+        problem = await run(context, row, ref, renewed=True)
+    except SandboxGone:
+        await give_up(context, row.id, reason="the sandbox no longer exists")
+        return
+    await note(context, row, problem)
+    if problem is None:
+        await context.providers.get(row.provider).destroy(ref)
+    else:
+        await keep(context, row, ref)

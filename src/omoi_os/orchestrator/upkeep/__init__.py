@@ -1,0 +1,1 @@
+"""Periodic duties: repositories, quotas, retention, free space."""

@@ -1,0 +1,80 @@
+"""Looks after the repositories on this machine: a damaged one is named at once instead of failing task after task."""
+
+import logging
+from functools import partial
+from uuid import UUID
+
+from sqlalchemy import select
+
+from omoi_os.errors import ForgeError, RepositoryDamaged
+from omoi_os.forges.addresses import repository_of
+from omoi_os.forges.registry import make_forge
+from omoi_os.health import warnings
+from omoi_os.orchestrator.context import Context
+from omoi_os.projects.models import Project
+
+log = logging.getLogger(__name__)
+
+KEY = "repository_damaged"
+#: For so long a repository that was found whole is not looked at again before a task.
+TRUST_SECONDS = 60.0
+#: How often all of them are looked at, and those that are damaged, so that their warnings stay.
+ALL_SECONDS = 3600.0
+DAMAGED_SECONDS = 120.0
+
+
+async def require_whole(context: Context, project: Project) -> None:
+    """Raise `RepositoryDamaged` if the project's repository is damaged."""
+    name = f"repository {project.id}"
+    if context.watch.since(name) < TRUST_SECONDS:
+        return
+    if found := await _examine(context, project):
+        raise RepositoryDamaged(found)
+    context.watch.note(name)
+
+
+async def examine_repositories(context: Context) -> None:
+    """Start looking at all repositories now and then, and at the damaged ones more often."""
+    if context.watch.is_due("examine repositories", every=ALL_SECONDS):
+        context.jobs.start("examine repositories", partial(_examine_each, context, None))
+    elif context.watch.is_due("examine damaged repositories", every=DAMAGED_SECONDS):
+        context.jobs.start("examine repositories", partial(_examine_each, context, "damaged"))
+
+
+async def _examine_each(context: Context, which: str | None) -> None:
+    async with context.sessions() as session:
+        query = select(Project.id).where(Project.deleted_at.is_(None))
+        if which is not None:
+            query = query.where(Project.id.in_(await _damaged(context)))
+        ids = (await session.execute(query)).scalars().all()
+    for project_id in ids:
+        with context.health.isolated(f"repository of project {project_id}"):
+            async with context.sessions() as session:
+                project = await session.get_one(Project, project_id)
+            await _examine(context, project)
+
+
+async def _damaged(context: Context) -> list[UUID]:
+    """The projects that a warning names."""
+    async with context.sessions() as session:
+        return [UUID(source) for source in await warnings.sources(session, key=KEY)]
+
+
+async def _examine(context: Context, project: Project) -> str | None:
+    """What is wrong with a project's repository, as a sentence; a warning shows it to people."""
+    try:
+        damage = await make_forge(project.forge, context.settings).damage(repository_of(project))
+    except ForgeError as error:
+        log.info("the repository of project %s could not be examined: %s", project.id, error)
+        return None
+    source = str(project.id)
+    async with context.sessions() as session, session.begin():
+        if damage is None:
+            await warnings.clear(session, key=KEY, source=source)
+            return None
+        message = (
+            f"the repository of project {project.name!r} ({project.id}) is damaged: {damage}; "
+            "restore it from a backup or a clone, then retry its tasks"
+        )
+        await warnings.report(session, key=KEY, source=source, message=message, now=context.now())
+        return message

@@ -1,0 +1,1 @@
+"""The platform's side of local sandboxes: create, control, inspect, destroy."""

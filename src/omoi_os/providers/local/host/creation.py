@@ -1,0 +1,217 @@
+"""Making a sandbox, making its supervisor anew, and removing every trace of it. All of it blocks."""
+
+import os
+from dataclasses import asdict, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from omoi_os.errors import ProviderError, SandboxDamaged, SandboxGone
+from omoi_os.protocol import paths
+from omoi_os.providers import prepared as checkouts
+from omoi_os.providers.base import Resources, SandboxSpec
+from omoi_os.providers.local.host import (
+    control,
+    folder,
+    launcher,
+    profile,
+)
+from omoi_os.providers.local.host import (
+    disk_template as template,
+)
+from omoi_os.providers.local.host import (
+    records as facts,
+)
+from omoi_os.providers.local.host.launcher import Launcher
+from omoi_os.providers.local.host.machine import Machine, is_root
+from omoi_os.providers.local.supervisor import cgroups, disk, kernel, processes
+
+#: How long a supervisor may take to end its sandbox before it is killed, which ends it too.
+STOP_MS = 8000
+
+#: The environment of commands in a sandbox whose first supervisor is gone: the sandbox's own is nowhere on disk.
+BARE_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": paths.HOME, "LANG": "C.UTF-8"}
+
+
+def check(spec: SandboxSpec) -> None:
+    """Refuse what could not work, before anything is made."""
+    if not spec.argv:
+        raise ProviderError(f"Sandbox {spec.id} has no command to run.")
+    if any("\0" in text for text in (*spec.argv, *spec.env, *spec.env.values())) or any("=" in key for key in spec.env):
+        raise ProviderError(f"The command or environment of sandbox {spec.id} contains a zero byte or a bad name.")
+    for what, path in (("door", spec.door), ("mirror", spec.mirror)):
+        if path is not None and not path.is_dir():
+            raise ProviderError(f"The {what} of sandbox {spec.id} is not a folder: {path}.")
+    if spec.door is not None and is_root() and not spec.door.stat().st_mode & 0o001:
+        raise ProviderError(f"{spec.door} must be open to others (mode 0755); close the folder above it instead.")
+
+
+def make(place: Path, spec: SandboxSpec, *, machine: Machine, starter: Launcher) -> None:
+    """Make a sandbox in a folder that does not exist yet. What fails leaves nothing behind."""
+    _ = machine.bwrap
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        place.mkdir(mode=0o700)
+    except FileExistsError:
+        raise ProviderError(f"Sandbox {spec.id} exists already.") from None
+    try:
+        with folder.locked(place) as lock:
+            if not (spec.checkout and machine.has_images and checkouts.use(spec.checkout, place)):
+                spec = replace(spec, checkout=None)
+            uid = _furnish(place, spec, image=machine.has_images)
+            document = launcher.describe(spec, place, machine=machine, uid=uid, image=machine.has_images)
+            starter.start(place, document, lock=lock)
+    except BaseException:
+        remove(place, machine=machine)
+        raise
+
+
+def revive(place: Path, *, machine: Machine, starter: Launcher) -> None:
+    """Give an ended sandbox a supervisor again, for commands. Raises `SandboxGone`."""
+    with folder.locked(place) as lock:
+        keeper = open_supervisor(place)
+        if keeper is not None and not facts.is_foreign(place):
+            os.close(keeper)
+            return
+        if keeper is not None:
+            control.stop(place)
+            _end_process(place, keeper, patience=STOP_MS)
+        # Without a supervisor it is dying, if it is not dead.
+        _end_process(place, _open_init(place), patience=0)
+        found = facts.read_spec(place)
+        if found is None:
+            raise ProviderError(f"Sandbox {place.name} was never complete; nothing can be run in it.")
+        spec = _spec_of(found)
+        document = launcher.describe(spec, place, machine=machine, uid=found["uid"], image=found["image"])
+        starter.start(place, document, lock=lock)
+
+
+def end(place: Path) -> None:
+    """End the sandbox's processes, its supervisor included, and keep its files. Raises `SandboxGone`."""
+    with folder.locked(place):
+        control.stop(place)
+        _end_process(place, open_supervisor(place), patience=STOP_MS)
+        _end_process(place, _open_init(place), patience=0)
+
+
+def remove(place: Path, *, machine: Machine) -> None:
+    """End the sandbox and remove every trace of it; one that is gone is no error."""
+    try:
+        with folder.locked(place):
+            control.stop(place)
+            _end_process(place, open_supervisor(place), patience=STOP_MS)
+            _end_process(place, _open_init(place), patience=0)
+            if not cgroups.remove(machine.groups_for(place)):
+                raise ProviderError(f"The control groups of sandbox {place.name} could not be removed.")
+            checkout = _checkout_of(place)
+            folder.remove(place)
+            if checkout is not None:
+                checkouts.leave(checkout, place)
+    except SandboxGone:
+        return
+
+
+def end_orphans(root: Path) -> None:
+    """End the supervisors of sandboxes of this folder that are gone: nobody else would find them."""
+    for pidfd, path in processes.supervisors_below(f"{root}/"):
+        try:
+            if not Path(path).exists():
+                kernel.send_signal(pidfd, kernel.SIGKILL)
+        finally:
+            os.close(pidfd)
+
+
+def open_supervisor(place: Path) -> int | None:
+    """A descriptor for the process that holds the sandbox, also when its state is damaged; None if it has ended."""
+    try:
+        state = facts.read_state(place)
+    except SandboxDamaged:
+        return processes.find_supervisor(str(place))
+    return processes.open_process(state["supervisor"]) if state else None
+
+
+def _open_init(place: Path) -> int | None:
+    """The sandbox's first process; one that cannot be named ends with its supervisor."""
+    try:
+        state = facts.read_state(place) or {}
+    except SandboxDamaged:
+        return None
+    return processes.open_process(state["init"]) if "init" in state else None
+
+
+def _checkout_of(place: Path) -> Path | None:
+    """The prepared checkout that the sandbox uses; without its description that ends with its folder."""
+    try:
+        spec = facts.read_spec(place) or {}
+    except SandboxDamaged:
+        return None
+    return Path(spec["checkout"]) if spec.get("checkout") else None
+
+
+def _furnish(place: Path, spec: SandboxSpec, *, image: bool) -> int | None:
+    """Make what the folder holds before the start; the sandbox's own uid, if it gets one."""
+    for name, mode in ((disk.FILES, 0o700), ("etc", 0o755)):
+        (place / name).mkdir(mode=mode)
+    uid = folder.claim_uid(place) if is_root() else None
+    facts.write_spec(place, _facts_of(spec) | {"uid": uid, "image": image})
+    if image:
+        template.make(place / disk.IMAGE, spec.resources.disk_bytes)
+    else:
+        _make_folders(place / disk.FILES, uid)
+    for name, text in profile.generated_etc(profile.USER_UID if uid is None else uid).items():
+        (place / "etc" / name).write_text(text)
+        (place / "etc" / name).chmod(0o644)
+    return uid
+
+
+def _make_folders(files: Path, uid: int | None) -> None:
+    for name, mode, _ in disk.FOLDERS:
+        (files / name).mkdir()
+        (files / name).chmod(mode)
+        if uid is not None:
+            os.chown(files / name, uid, uid)
+
+
+def _facts_of(spec: SandboxSpec) -> dict[str, Any]:
+    """What of a sandbox is kept on disk: nothing of its environment."""
+    return {
+        "id": spec.id,
+        "owner": spec.owner,
+        "labels": dict(spec.labels),
+        "resources": asdict(spec.resources),
+        "door": str(spec.door) if spec.door else None,
+        "mirror": str(spec.mirror) if spec.mirror else None,
+        "checkout": str(spec.checkout) if spec.checkout else None,
+    }
+
+
+def _spec_of(found: dict[str, Any]) -> SandboxSpec:
+    """The sandbox as it was made, but with nothing to run and without its environment."""
+    names = ("door", "mirror", "checkout")
+    binds = {what: Path(found[what]) for what in names if found.get(what)}
+    # Who made them may have taken them away since.
+    door, mirror, checkout = (path if path and path.is_dir() else None for path in map(binds.get, names))
+    return SandboxSpec(
+        id=found["id"],
+        owner=found["owner"],
+        argv=(),
+        env=BARE_ENVIRONMENT,
+        resources=Resources(**found["resources"]),
+        lifetime=timedelta(0),
+        door=door,
+        mirror=mirror,
+        checkout=checkout,
+    )
+
+
+def _end_process(place: Path, pidfd: int | None, *, patience: int) -> None:
+    """See that the process is gone: let it end for so many milliseconds, then kill it."""
+    if pidfd is None:
+        return
+    try:
+        if not processes.has_ended(pidfd, wait_ms=patience):
+            kernel.send_signal(pidfd, kernel.SIGKILL)
+            if not processes.has_ended(pidfd, wait_ms=STOP_MS):
+                raise ProviderError(f"Sandbox {place.name} does not end: one of its processes cannot be killed.")
+    finally:
+        os.close(pidfd)

@@ -1,0 +1,1 @@
+"""Storing posted events: validated, numbered, de-duplicated, committed, acknowledged."""

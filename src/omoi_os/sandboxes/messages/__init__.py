@@ -1,0 +1,1 @@
+"""Messages to running agents, with receipts."""

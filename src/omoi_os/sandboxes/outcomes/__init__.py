@@ -1,0 +1,1 @@
+"""What a sandbox produced: diffs, logs, transcripts, blobs."""

@@ -1,0 +1,28 @@
+"""A sandbox's log: its events as plain lines of text, page by page."""
+
+from collections.abc import AsyncIterator, Sequence
+
+from omoi_os.db.base import Sessions
+from omoi_os.sandboxes import repository
+from omoi_os.sandboxes.models import SandboxEvent
+from omoi_os.sandboxes.outcomes.wording import render
+from omoi_os.system.off_loop import off_loop
+
+#: Events read at a time: a log of any length needs the memory of one page.
+PAGE = 500
+
+
+async def lines(sessions: Sessions, sandbox_id: str, *, after: int, until: int) -> AsyncIterator[str]:
+    """The log of the events with numbers above `after`, up to `until`; no session is open between two pages."""
+    while after < until:
+        async with sessions() as session:
+            rows = await repository.list_events(session, sandbox_id, order="asc", limit=PAGE, cursor_seq=after)
+        rows = [row for row in rows if row.seq <= until]
+        if not rows:
+            return
+        after = rows[-1].seq
+        yield await off_loop(_render, rows)
+
+
+def _render(rows: Sequence[SandboxEvent]) -> str:
+    return "".join(render(row.event_type, row.event_data, at=row.occurred_at) for row in rows)

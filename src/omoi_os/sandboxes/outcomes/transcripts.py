@@ -1,0 +1,186 @@
+"""The agent's conversation, part by part and compressed in the database, so that another sandbox can resume it."""
+
+import asyncio
+import json
+import re
+import zlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from io import BytesIO
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from omoi_os.db.base import Sessions
+from omoi_os.errors import Conflict, NotFound, TooLarge
+from omoi_os.masking import Masker
+from omoi_os.protocol.messages import ids_in_conversation
+from omoi_os.sandboxes import repository
+from omoi_os.sandboxes.messages import repository as message_repository
+from omoi_os.sandboxes.models import Sandbox, Transcript, TranscriptPart
+from omoi_os.strict_json import has_too_many_parts
+
+SESSION_ID = r"^[A-Za-z0-9_-]{1,100}$"
+#: What one conversation may add up to, unless the settings say so (OMOI_SANDBOX_TRANSCRIPT_MB).
+MAX_TOTAL_BYTES = 256 * 1024 * 1024
+#: No line that is shorter holds a secret.
+_SHORTEST_SECRET = 8
+#: What is read from the database, and what is unpacked, at a time.
+PIECE_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a worker adds to its conversation: where it begins in its file, and what is kept of it."""
+
+    start: int
+    received: int
+    size: int
+    packed: bytes
+    #: The messages that it carries.
+    message_ids: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A stored part, by its place: it is read when it is needed."""
+
+    sandbox_id: str
+    start: int
+    size: int
+
+
+def pack(raw: bytes, masker: Masker, *, start: int) -> Part:
+    """A part without secrets, compressed. Each line is masked by itself, so that every line stays one JSON value."""
+    packing, packed, waiting, size = zlib.compressobj(), bytearray(), bytearray(), 0
+    message_ids: set[str] = set()
+    for line in BytesIO(raw):
+        if b"[message " in line and not has_too_many_parts(line):
+            message_ids |= ids_in_conversation(line)
+        if len(line) < _SHORTEST_SECRET:
+            waiting += line
+        else:
+            waiting += masker.mask_text(line.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+        if len(waiting) >= PIECE_BYTES:
+            size += len(waiting)
+            packed += packing.compress(waiting)
+            waiting.clear()
+    size += len(waiting)
+    packed += packing.compress(waiting) + packing.flush()
+    return Part(start, len(raw), size, bytes(packed), frozenset(message_ids))
+
+
+def session_of(raw: bytes) -> str | None:
+    """The session that the first line of a conversation names."""
+    first = raw.partition(b"\n")[0]
+    if has_too_many_parts(first):
+        return None
+    try:
+        line = json.loads(first)
+    except (ValueError, RecursionError):
+        return None
+    named = line.get("sessionId") if isinstance(line, dict) else None
+    return named if isinstance(named, str) and re.fullmatch(SESSION_ID, named) else None
+
+
+async def store(
+    session: AsyncSession,
+    sandbox: Sandbox,
+    part: Part,
+    *,
+    session_id: str,
+    now: datetime,
+    max_total: int = MAX_TOTAL_BYTES,
+) -> int:
+    """Add a part and return how much is kept. A part that begins at 0 replaces what was there.
+
+    `Conflict` when it does not begin where the last one ended: the worker then sends everything.
+    """
+    await repository.lock(session, sandbox.id)
+    transcript = await session.get(Transcript, sandbox.id)
+    if part.start > 0:
+        kept = transcript.received_bytes if transcript and transcript.session_id == session_id else 0
+        if transcript is None or kept != part.start:
+            raise Conflict(f"{kept} bytes of session {session_id} are kept; send it from the beginning, or from there")
+    if transcript is None:
+        transcript = Transcript(sandbox_id=sandbox.id, task_id=sandbox.task_id)
+        session.add(transcript)
+    if part.start == 0:
+        transcript.session_id, transcript.received_bytes, transcript.size_bytes = session_id, 0, 0
+        await session.execute(delete(TranscriptPart).where(TranscriptPart.sandbox_id == sandbox.id))
+    transcript.received_bytes += part.received
+    transcript.size_bytes += part.size
+    transcript.updated_at = now
+    if transcript.size_bytes > max_total:
+        raise TooLarge(f"the transcript of sandbox {sandbox.id} would exceed {max_total} bytes in all")
+    await session.flush()
+    session.add(TranscriptPart(sandbox_id=sandbox.id, start=part.start, content=part.packed))
+    await session.flush()
+    await message_repository.note_kept(session, sandbox, part.message_ids, replaces=part.start == 0)
+    return transcript.received_bytes
+
+
+async def get(session: AsyncSession, sandbox: Sandbox) -> Sequence[Packed]:
+    """The parts of a sandbox's conversation; `NotFound` when none was saved."""
+    parts = await _parts(session, sandbox.id)
+    if not parts:
+        raise NotFound(f"sandbox {sandbox.id} has saved no transcript")
+    return parts
+
+
+async def to_resume(session: AsyncSession, sandbox: Sandbox) -> tuple[str, Sequence[Packed]]:
+    """The session that a sandbox goes on with, and its parts: its own, else that of the attempt before it.
+
+    `NotFound` when its task has none.
+    """
+    transcript = await resumed_by(session, sandbox)
+    if transcript is None:
+        raise NotFound(f"the task of sandbox {sandbox.id} has no session to resume")
+    return transcript.session_id, await _parts(session, transcript.sandbox_id)
+
+
+async def pieces(sessions: Sessions, parts: Sequence[Packed]) -> AsyncIterator[bytes]:
+    """Yield a conversation piece by piece; no session is open between two of them.
+
+    Raises `Conflict` when it was replaced meanwhile.
+    """
+    for part in parts:
+        unpacking = zlib.decompressobj()
+        for start in range(0, part.size, PIECE_BYTES):
+            packed = await _read(sessions, part, start)
+            while packed:
+                # Text that repeats itself is packed a thousand times smaller.
+                yield await asyncio.to_thread(unpacking.decompress, packed, PIECE_BYTES)
+                packed = unpacking.unconsumed_tail
+        yield unpacking.flush()
+
+
+async def _read(sessions: Sessions, part: Packed, start: int) -> bytes:
+    size, piece = func.octet_length(TranscriptPart.content), func.substr(TranscriptPart.content, start + 1, PIECE_BYTES)
+    query = select(size, piece).where(TranscriptPart.sandbox_id == part.sandbox_id, TranscriptPart.start == part.start)
+    async with sessions() as session:
+        row = (await session.execute(query)).one_or_none()
+    if row is None or row[0] != part.size:
+        raise Conflict(f"the transcript of sandbox {part.sandbox_id} was replaced while it was read; read it again")
+    content: bytes = row[1]
+    return content
+
+
+async def resumed_by(session: AsyncSession, sandbox: Sandbox) -> Transcript | None:
+    """Return the conversation that a sandbox goes on with; None when its task has none."""
+    query = (
+        select(Transcript)
+        .join(Sandbox, Sandbox.id == Transcript.sandbox_id)
+        .where(Transcript.task_id == sandbox.task_id)
+        # Not by time: the conversation of an earlier attempt may be saved long after its end.
+        .order_by((Transcript.sandbox_id == sandbox.id).desc(), Sandbox.fence.desc())
+        .limit(1)
+    )
+    return (await session.execute(query)).scalar_one_or_none()
+
+
+async def _parts(session: AsyncSession, sandbox_id: str) -> Sequence[Packed]:
+    query = select(TranscriptPart.start, func.octet_length(TranscriptPart.content))
+    query = query.where(TranscriptPart.sandbox_id == sandbox_id).order_by(TranscriptPart.start)
+    return [Packed(sandbox_id, row[0], row[1]) for row in await session.execute(query)]

@@ -1,0 +1,1 @@
+"""The machine under the platform: durable files, free space, child processes, limits."""

@@ -1,0 +1,1 @@
+"""Agent drivers, one package each."""

@@ -1,0 +1,1 @@
+"""The agent driver for Claude: SDK, translation, transcripts, skills, session files."""

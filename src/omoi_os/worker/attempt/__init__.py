@@ -1,0 +1,1 @@
+"""One attempt at a task: its modes, iterations, checks and ending."""

@@ -1,0 +1,1 @@
+"""The reporter: spool, delivery, heartbeat, messages, and the link to the agent driver."""

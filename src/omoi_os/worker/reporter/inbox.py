@@ -1,0 +1,130 @@
+"""The inbox: waits for messages beside the agent, hands each on once, and tells of its delivery."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NoReturn
+
+from omoi_os.protocol.events import EventType
+from omoi_os.protocol.messages import Message
+from omoi_os.worker.reporter.api import Api
+from omoi_os.worker.reporter.http import HttpError
+from omoi_os.worker.reporter.report import Report
+
+WAIT_SECONDS = 25.0
+FIRST_PAUSE_SECONDS = 0.2
+LONGEST_PAUSE_SECONDS = 5.0
+
+Send = Callable[[Message], Awaitable[None]]
+
+
+class Inbox:
+    """What was said to the agent. Every message is held until it is delivered; an id that comes again is ignored."""
+
+    def __init__(self, api: Api, report: Report) -> None:
+        self._api = api
+        self._report = report
+        self._held: dict[str, Message] = {}
+        self._known: set[str] = set()
+        self._last: str | None = None
+        self._delivered: list[str] = []
+        self._send: Send | None = None
+        self._arrived = asyncio.Event()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something is not delivered yet."""
+        return bool(self._held)
+
+    async def listen(self) -> NoReturn:
+        """Wait for messages, for ever, through any outage. Ends only by `Superseded`."""
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            began = time.monotonic()
+            try:
+                await self._acknowledge()
+                found = await self._poll(WAIT_SECONDS)
+            except HttpError:
+                found = False
+            if found or time.monotonic() - began > WAIT_SECONDS / 2:
+                pause = FIRST_PAUSE_SECONDS
+                continue
+            # An empty answer that comes early is a server that cannot wait now.
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
+            pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
+
+    async def look(self, *, seconds: float) -> None:
+        """Fetch what is there right now; an API that is away is waited for, but not longer than this."""
+        pause = FIRST_PAUSE_SECONDS
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not await self._has_looked():
+                    await asyncio.sleep(pause)
+                    pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
+
+    async def _has_looked(self) -> bool:
+        try:
+            await self._poll(0)
+        except HttpError:
+            return False
+        return True
+
+    async def connect(self, send: Send) -> None:
+        """From now on hand on what comes, beginning with what is there."""
+        self._send = send
+        for message in list(self._held.values()):
+            await send(message)
+
+    async def wait(self, *, seconds: float) -> bool:
+        """Whether something comes within so many seconds, or is there."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not self._held:
+                    self._arrived.clear()
+                    await self._arrived.wait()
+        return self.waiting
+
+    def forget(self) -> None:
+        """Take again what was delivered: the conversation that carried it is lost, and the server queues it again."""
+        self._known = set(self._held)
+        self._last = None
+
+    def find(self, message_id: object) -> Message | None:
+        """A message that is not delivered yet."""
+        return self._held.get(message_id) if isinstance(message_id, str) else None
+
+    def note_delivered(self, message_id: object) -> None:
+        """The agent has it: the receipt is spooled, and only then is it given up."""
+        message = self.find(message_id)
+        if message is not None:
+            self._report.emit(EventType.AGENT_MESSAGE_INJECTED, message.injected() | {"turn": self._report.turn})
+            del self._held[message.message_id]
+            self._delivered.append(message.message_id)
+
+    async def _poll(self, seconds: float) -> bool:
+        found = await self._api.poll_messages(wait=seconds, after=self._last)
+        await self._take(found)
+        return bool(found)
+
+    async def _take(self, found: Sequence[Message]) -> None:
+        fresh = [message for message in found if message.message_id not in self._known]
+        for message in fresh:
+            self._known.add(message.message_id)
+            self._held[message.message_id] = message
+            self._last = max(self._last or "", message.message_id)
+        if fresh:
+            self._arrived.set()
+        for message in fresh:
+            if self._send is not None:
+                await self._send(message)
+
+    async def _acknowledge(self) -> None:
+        """The event of the delivery says the same, but it may wait behind many others."""
+        ids = self._delivered[:]
+        if ids:
+            await self._api.acknowledge_messages(ids)
+            del self._delivered[: len(ids)]

@@ -1,0 +1,1 @@
+"""The workspace's git repository: checkout, changes, diffs, push."""

@@ -1,0 +1,1 @@
+"""Saving what a sandbox still holds after its worker ended."""

@@ -1,0 +1,1 @@
+"""From the first instruction of the worker to a known assignment."""

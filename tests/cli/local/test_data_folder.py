@@ -1,0 +1,88 @@
+"""The data folder: private, and used by one platform at a time."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from omoi_os.cli.local import data_folder as folder
+from omoi_os.errors import SetupError
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_a_new_folder_is_private(tmp_path: Path) -> None:
+    folder.prepare(tmp_path / "a" / "b")
+
+    assert mode(tmp_path / "a" / "b") == 0o700
+
+
+def test_an_empty_folder_is_made_private(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+
+    folder.prepare(tmp_path)
+
+    assert mode(tmp_path) == 0o700
+
+
+def test_an_open_folder_with_other_things_in_it_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "letters.txt").write_text("dear diary")
+    tmp_path.chmod(0o755)
+
+    with pytest.raises(SetupError, match="holds other things"):
+        folder.prepare(tmp_path)
+
+    assert mode(tmp_path) == 0o755
+
+
+def test_an_open_folder_of_ours_is_made_private_again(tmp_path: Path) -> None:
+    with folder.Lock(tmp_path):
+        tmp_path.chmod(0o755)
+
+        folder.prepare(tmp_path)
+
+    assert mode(tmp_path) == 0o700
+
+
+def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(SetupError, match=f"the data folder {tmp_path}/file cannot be used"):
+        folder.prepare(tmp_path / "file")
+
+
+def test_a_second_platform_is_told_who_has_the_folder(tmp_path: Path) -> None:
+    with folder.Lock(tmp_path), pytest.raises(SetupError, match=rf"process {os.getpid()}\) uses {tmp_path}"):
+        folder.Lock(tmp_path)
+
+
+def test_a_clean_end_leaves_no_trace_of_a_holder(tmp_path: Path) -> None:
+    with folder.Lock(tmp_path) as first:
+        assert not first.unclean
+    with folder.Lock(tmp_path) as second:
+        assert not second.unclean
+
+
+HOLDING = """
+import signal, sys
+from pathlib import Path
+from omoi_os.cli import folder
+lock = folder.Lock(Path(sys.argv[1]))
+print("held", flush=True)
+signal.pause()
+"""
+
+
+def test_a_killed_holder_lets_go_and_is_noticed(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", HOLDING, str(tmp_path)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        holder.send_signal(signal.SIGKILL)
+
+    with folder.Lock(tmp_path) as lock:
+        assert lock.unclean

@@ -1,0 +1,32 @@
+"""Tables for a terminal."""
+
+import pytest
+
+from omoi_os.cli.output.tables import cut, span, table
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "shown"),
+    [
+        ("short", 5, "short"),
+        ("longer", 5, "long…"),
+        ("計算計算", 8, "計算計算"),
+        ("計算計算", 7, "計算計…"),
+        ("計算計算", 6, "計算…"),
+    ],
+)
+def test_a_line_takes_no_more_columns_than_it_is_given(text: str, room: int, shown: str) -> None:
+    assert cut(text, room) == shown
+
+
+def test_only_the_flexible_column_gives_way() -> None:
+    lines = list(table([["ID", "WHAT"], ["omoios-1", "a very long\nstory \x1b[2J"]], room=24, flexible=1))
+
+    assert lines == ["ID        WHAT", "omoios-1  a very long s…"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(-1, "0 s"), (59.9, "59 s"), (61, "1 min 1 s"), (7260, "2 h 1 min"), (90_000, "1 d 1 h")]
+)
+def test_a_length_of_time_is_told_in_its_largest_units(seconds: float, told: str) -> None:
+    assert span(seconds) == told
