@@ -33,7 +33,6 @@ async def create_branch(git_dir: Path, repository: Repository, name: str, *, tas
     # The branch comes first: after a crash between the two it belongs to nobody, and the task takes another name.
     commands = f"create {_HEADS}{name} {start}\nupdate {claim} {start}\n"
     try:
-        await git.run("check-ref-format", _HEADS + name)
         await git.run("update-ref", "--stdin", git_dir=git_dir, stdin=commands.encode())
     except ForgeError:
         refs = await _refs(git_dir, claim)
