@@ -109,7 +109,9 @@ def _sandbox(
 
 def _options(folder: Path) -> list[str]:
     """The profile's options, with everything in the folder that they bind."""
-    options = profile.arguments(profile.look_at_host(), folder, door=None, mirror=None, memory_bytes=_MEMORY_BYTES)
+    options = profile.arguments(
+        profile.look_at_host(), folder, gateway_folder=None, mirror=None, memory_bytes=_MEMORY_BYTES
+    )
     generated = profile.generated_etc(profile.USER_UID)
     for path in map(Path, options):
         if folder in path.parents and path.name in generated:

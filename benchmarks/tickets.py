@@ -92,12 +92,12 @@ class Desk:
             heard = self._heard[f"tasks:{task_id}"]
             timeline.queued = await heard.get()
             timeline.claimed = await heard.get()
-            sandbox_id, door = await self._sandbox_of(task_id)
+            sandbox_id, gateway_socket = await self._sandbox_of(task_id)
             timeline.durable = await heard.get()
             started = await self._started(sandbox_id)
             timeline.seen = time.time()
             timeline.reported, timeline.received = _moment(started["occurred_at"]), _moment(started["created_at"])
-            self._look(timeline, await expected, door)
+            self._look(timeline, await expected, gateway_socket)
             await self._until_ended(task_id)
         return timeline
 
@@ -113,14 +113,14 @@ class Desk:
                 before = used
                 await asyncio.sleep(_REST_SECONDS)
 
-    def _look(self, timeline: Timeline, call: Call, door: str) -> None:
+    def _look(self, timeline: Timeline, call: Call, gateway_socket: str) -> None:
         """What can be seen of the sandbox while its first call waits for an answer."""
         timeline.called = call.at
-        found = processes.of_sandboxes(self._platform.data_dir, door)
+        found = processes.of_sandboxes(self._platform.data_dir, gateway_socket)
         timeline.processes = [(process, process.pss_bytes) for process in found]
         timeline.agent = min((process.started for process in found if process.kind == "agent"), default=0.0)
         timeline.cli = min((process.started for process in found if process.kind == "cli"), default=0.0)
-        folder = self._platform.data_dir / "sandboxes" / door
+        folder = self._platform.data_dir / "sandboxes" / gateway_socket
         timeline.folder, timeline.up = _written(folder / "spec.json"), _written(folder / "state.json")
         call.released.set()
 
@@ -134,7 +134,7 @@ class Desk:
         return dict(response.json())
 
     async def _sandbox_of(self, task_id: str) -> tuple[str, str]:
-        query = "SELECT s.id, s.door FROM sandboxes s JOIN tasks t ON t.sandbox_id = s.id WHERE t.id = %s"
+        query = "SELECT s.id, s.gateway_socket FROM sandboxes s JOIN tasks t ON t.sandbox_id = s.id WHERE t.id = %s"
         row = await (await self._rows.execute(query, [task_id])).fetchone()
         assert row is not None
         return str(row[0]), str(row[1])

@@ -262,7 +262,7 @@ class Settings(BaseModel):
         return site_of(self.data_dir)
 
     @property
-    def doors_dir(self) -> Path:
+    def gateway_sockets_dir(self) -> Path:
         """One folder per sandbox with the gateway's socket in it."""
         return self.data_dir / "doors"
 

@@ -32,16 +32,16 @@ _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 22, 38
 
 
 async def expect_closed_without_a_gateway(bench: Bench) -> None:
-    """Without its folder a door is refused; without its socket it leads nowhere, and there is no other way."""
+    """A missing gateway folder is refused; without the socket in it nothing can be reached."""
     with host.folder() as folder:
-        with pytest.raises(ProviderError, match=r"door .* is not a folder"):
-            await bench.make(door=folder / "missing")
-        ref = await bench.make(door=folder)
-        door = f"{paths.DOOR}/{paths.DOOR_SOCKET}"
-        assert await bench.ask(ref, CALL_SOCKET, door) is False
+        with pytest.raises(ProviderError, match=r"gateway folder .* is not a folder"):
+            await bench.make(gateway_folder=folder / "missing")
+        ref = await bench.make(gateway_folder=folder)
+        gateway_socket = f"{paths.GATEWAY_FOLDER}/{paths.GATEWAY_SOCKET}"
+        assert await bench.ask(ref, CALL_SOCKET, gateway_socket) is False
         assert await bench.ask(ref, _INTERFACES) == ["lo"]
-        with host.door_listener(folder / paths.DOOR_SOCKET):
-            assert await bench.ask(ref, CALL_SOCKET, door) is True
+        with host.gateway_listener(folder / paths.GATEWAY_SOCKET):
+            assert await bench.ask(ref, CALL_SOCKET, gateway_socket) is True
 
 
 def tried(part: str, folder: Path, *, with_seccomp: bool) -> str:

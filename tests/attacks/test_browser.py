@@ -139,7 +139,7 @@ async def test_no_answer_lets_another_site_read_it(server: Server, browser: http
         assert answer.headers["cross-origin-resource-policy"] == "same-origin"
 
 
-async def test_a_cookie_opens_no_door_of_a_sandbox(
+async def test_a_cookie_opens_no_gateway_socket_of_a_sandbox(
     server: Server, sessions: Sessions, ada: Person, browser: httpx.AsyncClient
 ) -> None:
     place = await a_place(sessions, ada)

@@ -1,4 +1,4 @@
-"""Attacks on the door for events, over real HTTP against a real server: 1-6, 9, 33-35 of the goals."""
+"""Attacks on the event routes, over real HTTP against a real server: 1-6, 9, 33-35 of the goals."""
 
 import asyncio
 import contextlib

@@ -15,8 +15,8 @@ import yaml
 from tests.e2e.platform import CANARY_FORGE, CANARY_KEY, Json, Platform, wait_for
 
 PROBE = Path(__file__).with_name("probe.py")
-#: Alone in its network, a sandbox reaches its own loopback only, where the door's forwarder listens.
-DOOR = ["127.0.0.1", 8901]
+#: Alone in its network, a sandbox reaches its own loopback only, where the gateway port listens.
+GATEWAY_PORT_ADDRESS = ["127.0.0.1", 8901]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def asked(platform: Platform, listener: int, canary: Path) -> str:
                 ["127.0.0.1", listener],
                 ["169.254.169.254", 80],
                 [_own_address(), listener],
-                DOOR,
+                GATEWAY_PORT_ADDRESS,
             ],
         }
     )
@@ -143,7 +143,7 @@ def test_the_system_is_read_only(inside: Json) -> None:
 
 
 def test_no_address_but_the_gateway_answers(inside: Json, outside: Json, platform: Platform, listener: int) -> None:
-    assert inside["report"]["answering"] == [DOOR]
+    assert inside["report"]["answering"] == [GATEWAY_PORT_ADDRESS]
     assert inside["report"]["interfaces"] == ["lo"]
     assert not inside["report"]["resolves"]
     assert ["127.0.0.1", platform.port] in outside["answering"]

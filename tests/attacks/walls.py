@@ -115,7 +115,7 @@ async def sockets_of_the_host_with_a_path_are_out_of_reach(bench: Bench) -> None
     """The database's, the engine's, or any other unix socket of the host cannot be connected to."""
     with host.folder() as folder:
         for name in (".s.PGSQL.5432", "docker.sock"):
-            with host.door_listener(folder / name):
+            with host.gateway_listener(folder / name):
                 reached = await bench.ask(await bench.shared(), CALL_SOCKET, str(folder / name))
             expect(not reached, f"{name} of the host was reached")
 

@@ -90,14 +90,14 @@ def _when(text: str) -> datetime:
 
 
 def assert_nothing_left(platform: Platform, names: list[str]) -> None:
-    """No process, folder, mount, control group or door of any sandbox."""
+    """No process, folder, mount, control group or gateway socket of any sandbox."""
 
     def leftovers() -> list[str]:
-        doors = [str(path) for path in (platform.data_dir / "doors").glob("*")]
+        gateway_sockets = [str(path) for path in (platform.data_dir / "gateway_sockets").glob("*")]
         folders = [str(path) for path in (platform.data_dir / "sandboxes").glob("omoios-*")]
         mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if str(platform.data_dir) in line]
         groups = [str(path) for name in names for path in Path("/sys/fs/cgroup").glob(f"*/omoi/{name}*")]
-        return [*platform.processes(), *doors, *folders, *mounts, *groups]
+        return [*platform.processes(), *gateway_sockets, *folders, *mounts, *groups]
 
     wait_for("nothing to be left", lambda: not leftovers(), patience=60)
 

@@ -8,7 +8,7 @@ from aiohttp import web
 from omoi_os.db.base import Sessions
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.models import Task
-from tests.gateway.places import Door, sse
+from tests.gateway.places import GatewaySocket, sse
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -25,10 +25,13 @@ TOKENS = 13_500
 BODY = {"model": "claude-sonnet-4-5", "stream": True, "messages": [{"role": "user", "content": "hello"}]}
 
 
-async def spent(sessions: Sessions, door: Door) -> tuple[float, int]:
+async def spent(sessions: Sessions, gateway_socket: GatewaySocket) -> tuple[float, int]:
     """What the sandbox and, the same, its task have been charged."""
     async with sessions() as session:
-        sandbox, task = await session.get(Sandbox, door.sandbox.id), await session.get(Task, door.task.id)
+        sandbox, task = (
+            await session.get(Sandbox, gateway_socket.sandbox.id),
+            await session.get(Task, gateway_socket.task.id),
+        )
     assert sandbox is not None
     assert task is not None
     assert (sandbox.cost_usd, sandbox.tokens) == (task.cost_usd, task.tokens)
@@ -36,9 +39,9 @@ async def spent(sessions: Sessions, door: Door) -> tuple[float, int]:
     return round(task.cost_usd, 9), task.tokens
 
 
-async def refusal(sessions: Sessions, door: Door) -> str | None:
+async def refusal(sessions: Sessions, gateway_socket: GatewaySocket) -> str | None:
     async with sessions() as session:
-        sandbox = await session.get(Sandbox, door.sandbox.id)
+        sandbox = await session.get(Sandbox, gateway_socket.sandbox.id)
     assert sandbox is not None
     return sandbox.refusal
 

@@ -1,4 +1,4 @@
-"""A gateway with its doors, a model's host and an API behind it that tell what they were asked."""
+"""A gateway with its gateway sockets, a model's host and an API behind it that tell what they were asked."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,11 +18,11 @@ from omoi_os.sandboxes.service import Origin
 from omoi_os.tasks import service as tasks
 from tests.builders import a_project, a_task, a_ticket
 from tests.conftest import NOON
-from tests.gateway.places import Door, Host
+from tests.gateway.places import GatewaySocket, Host
 
 KEY = "sk-ant-the-real-key"
 
-OpenDoor = Callable[..., Awaitable[Door]]
+OpenSocket = Callable[..., Awaitable[GatewaySocket]]
 Start = Callable[..., Awaitable[web.AppRunner]]
 
 
@@ -71,7 +71,7 @@ def settings(short_tmp: Path, database_url: str, model: Host, api: Host) -> Sett
 
 
 @pytest.fixture
-async def open_door(sessions: Sessions, bus: PostgresBus, settings: Settings) -> OpenDoor:
+async def open_socket(sessions: Sessions, bus: PostgresBus, settings: Settings) -> OpenSocket:
     """Write the rows of a sandbox as the dispatcher does."""
 
     async def write(
@@ -81,7 +81,7 @@ async def open_door(sessions: Sessions, bus: PostgresBus, settings: Settings) ->
         model: str | None = None,
         project_settings: dict[str, Any] | None = None,
         **fields: Any,
-    ) -> Door:
+    ) -> GatewaySocket:
         async with sessions.begin() as session:
             project = await a_project(session, **project_settings or {})
             ticket = await a_ticket(session, project)
@@ -90,14 +90,14 @@ async def open_door(sessions: Sessions, bus: PostgresBus, settings: Settings) ->
             await tasks.assign(session, bus, task, lease_owner=1, until=NOON)
             origin = Origin(provider="local", site=settings.site, model=model, budget_usd=budget_usd)
             sandbox, token = await sandboxes.open_sandbox(session, bus, task, purpose=purpose, origin=origin, now=NOON)
-        return Door(settings, project, task, sandbox, token)
+        return GatewaySocket(settings, project, task, sandbox, token)
 
     return write
 
 
 @pytest.fixture
 async def start(database_url: str, bus: PostgresBus, settings: Settings) -> AsyncIterator[Start]:
-    """Start the gateway; sandboxes written before have their doors when it returns."""
+    """Start the gateway; sandboxes written before have their gateway sockets when it returns."""
     async with AsyncExitStack() as stack:
 
         async def enter(**changes: Any) -> web.AppRunner:

@@ -46,7 +46,7 @@ class Host:
 
 
 @dataclass
-class Door:
+class GatewaySocket:
     """A sandbox, seen from inside."""
 
     settings: Settings
@@ -57,7 +57,7 @@ class Door:
 
     @property
     def socket(self) -> Path:
-        return self.settings.doors_dir / self.sandbox.id / "gateway.sock"
+        return self.settings.gateway_sockets_dir / self.sandbox.id / "gateway.sock"
 
     @property
     def own(self) -> str:
@@ -65,7 +65,7 @@ class Door:
         return f"/api/v1/sandboxes/{self.sandbox.id}"
 
     def client(self, *, token: str | None = None, **headers: str) -> ClientSession:
-        """A client that comes in by this door, with its own token or another."""
+        """A client that comes in by this gateway socket, with its own token or another."""
         sent = {"Authorization": f"Bearer {self.token if token is None else token}", **headers}
         if token == "":
             del sent["Authorization"]
@@ -74,7 +74,7 @@ class Door:
 
     @asynccontextmanager
     async def port(self) -> AsyncIterator[str]:
-        """A loopback address that leads to the door, as a sandbox has one for programs that need it."""
+        """A loopback address that leads to the gateway socket, as a sandbox has one for programs that need it."""
         server = await asyncio.start_server(self._forward, "127.0.0.1", 0)
         try:
             yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -82,8 +82,8 @@ class Door:
             server.close()
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        door_reader, door_writer = await asyncio.open_unix_connection(str(self.socket))
-        await asyncio.gather(_copy(reader, door_writer), _copy(door_reader, writer))
+        upstream_reader, upstream_writer = await asyncio.open_unix_connection(str(self.socket))
+        await asyncio.gather(_copy(reader, upstream_writer), _copy(upstream_reader, writer))
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

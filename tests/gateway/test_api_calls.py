@@ -1,4 +1,4 @@
-"""The API's calls that a sandbox may make, through its door."""
+"""The API's calls that a sandbox may make, through its gateway socket."""
 
 import asyncio
 import hashlib
@@ -9,7 +9,7 @@ import pytest
 from omoi_os.audit.repository import list_entries
 from omoi_os.db.base import Sessions
 from omoi_os.gateway.context import PARTS
-from tests.gateway.conftest import OpenDoor, Start
+from tests.gateway.conftest import OpenSocket, Start
 from tests.gateway.places import Host
 
 BLOB = hashlib.sha256(b"x").hexdigest()
@@ -28,19 +28,19 @@ BLOB = hashlib.sha256(b"x").hexdigest()
     ],
 )
 async def test_a_sandbox_s_own_calls_go_to_the_api_with_its_token(
-    open_door: OpenDoor, start: Start, api: Host, method: str, call: str
+    open_socket: OpenSocket, start: Start, api: Host, method: str, call: str
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start()
     data = None if method == "GET" else b'{"a": 1}'
 
-    async with door.client(Cookie="c=1", **{"X-Forwarded-For": "x"}) as client:
-        async with client.request(method, f"{door.own}/{call}", data=data) as answer:
+    async with gateway_socket.client(Cookie="c=1", **{"X-Forwarded-For": "x"}) as client:
+        async with client.request(method, f"{gateway_socket.own}/{call}", data=data) as answer:
             assert (answer.status, await answer.json()) == (200, {})
 
     (asked,) = api.asked
-    assert (asked.method, asked.path, asked.body) == (method, f"{door.own}/{call}", data or b"")
-    assert asked.headers["Authorization"] == f"Bearer {door.token}"
+    assert (asked.method, asked.path, asked.body) == (method, f"{gateway_socket.own}/{call}", data or b"")
+    assert asked.headers["Authorization"] == f"Bearer {gateway_socket.token}"
     assert not {"Cookie", "X-Forwarded-For"} & set(asked.headers)
 
 
@@ -59,13 +59,13 @@ async def test_a_sandbox_s_own_calls_go_to_the_api_with_its_token(
     ],
 )
 async def test_no_other_call_reaches_the_api(
-    open_door: OpenDoor, start: Start, api: Host, method: str, path: str
+    open_socket: OpenSocket, start: Start, api: Host, method: str, path: str
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start()
 
-    async with door.client() as client:
-        async with client.request(method, path.format(own=door.own)) as answer:
+    async with gateway_socket.client() as client:
+        async with client.request(method, path.format(own=gateway_socket.own)) as answer:
             assert answer.status in (403, 404)
             assert answer.content_type == "application/problem+json"
 
@@ -73,32 +73,36 @@ async def test_no_other_call_reaches_the_api(
 
 
 async def test_another_sandbox_s_calls_are_not_there_and_noted(
-    open_door: OpenDoor, start: Start, api: Host, sessions: Sessions
+    open_socket: OpenSocket, start: Start, api: Host, sessions: Sessions
 ) -> None:
-    door, other = await open_door(), await open_door()
+    gateway_socket, other = await open_socket(), await open_socket()
     await start()
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post(f"{other.own}/events", json={}) as answer:
             assert answer.status == 404
-        # Another's token does not pass this door either.
+        # Another's token does not pass this gateway socket either.
         async with client.get(f"{other.own}/task", headers={"Authorization": f"Bearer {other.token}"}) as answer:
             assert answer.status == 404
-        async with client.get(f"{door.own}/task") as answer:
+        async with client.get(f"{gateway_socket.own}/task") as answer:
             assert answer.status == 200
 
     assert len(api.asked) == 1
     async with sessions() as session:
         (entry,) = await list_entries(session, kind=None, actor_id=None, limit=10, before=None)
-    assert (entry.kind, entry.actor_id, entry.subject) == ("foreign_sandbox", door.sandbox.id, other.sandbox.id)
+    assert (entry.kind, entry.actor_id, entry.subject) == (
+        "foreign_sandbox",
+        gateway_socket.sandbox.id,
+        other.sandbox.id,
+    )
 
 
-async def test_an_api_that_is_not_there_is_one_to_ask_again(open_door: OpenDoor, start: Start) -> None:
-    door = await open_door()
+async def test_an_api_that_is_not_there_is_one_to_ask_again(open_socket: OpenSocket, start: Start) -> None:
+    gateway_socket = await open_socket()
     await start(api_url="http://127.0.0.1:9")
 
-    async with door.client() as client:
-        async with client.post(f"{door.own}/events", json={}) as answer:
+    async with gateway_socket.client() as client:
+        async with client.post(f"{gateway_socket.own}/events", json={}) as answer:
             assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
             assert (await answer.json())["code"] == "not_ready"
 
@@ -112,22 +116,22 @@ async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     await writer.wait_closed()
 
 
-async def test_a_refusal_is_heard_before_a_large_body_is_sent(open_door: OpenDoor, start: Start) -> None:
-    door = await open_door()
+async def test_a_refusal_is_heard_before_a_large_body_is_sent(open_socket: OpenSocket, start: Start) -> None:
+    gateway_socket = await open_socket()
     async with await asyncio.start_server(_refuse, "127.0.0.1", 0) as server:
         await start(api_url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        async with door.client() as client:
-            async with client.post(f"{door.own}/events", data=BytesIO(b"x" * (10 << 20))) as answer:
+        async with gateway_socket.client() as client:
+            async with client.post(f"{gateway_socket.own}/events", data=BytesIO(b"x" * (10 << 20))) as answer:
                 assert (answer.status, await answer.read()) == (413, b"no.")
 
 
-async def test_a_large_body_arrives_whole(open_door: OpenDoor, start: Start, api: Host) -> None:
-    door = await open_door()
+async def test_a_large_body_arrives_whole(open_socket: OpenSocket, start: Start, api: Host) -> None:
+    gateway_socket = await open_socket()
     await start()
     body = bytes(range(256)) * 40_000
 
-    async with door.client() as client:
-        async with client.put(f"{door.own}/transcript", data=BytesIO(body)) as answer:
+    async with gateway_socket.client() as client:
+        async with client.put(f"{gateway_socket.own}/transcript", data=BytesIO(body)) as answer:
             assert answer.status == 200
 
     assert api.asked[0].body == body
@@ -135,14 +139,14 @@ async def test_a_large_body_arrives_whole(open_door: OpenDoor, start: Start, api
 
 
 async def test_refused_calls_leave_one_entry_for_an_hour(
-    open_door: OpenDoor, start: Start, *, model: Host, sessions: Sessions
+    open_socket: OpenSocket, start: Start, *, model: Host, sessions: Sessions
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     runner = await start()
     image = {"type": "image", "source": {"type": "url", "url": "https://attacker.example"}}
     asked = {"model": "m", "messages": [{"role": "user", "content": [image]}]}
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         for _ in range(20):
             async with client.get("/api/v1/projects") as answer:
                 assert answer.status == 403
@@ -151,6 +155,6 @@ async def test_refused_calls_leave_one_entry_for_an_hour(
     await runner.app[PARTS].trail.close()
 
     async with sessions() as session:
-        (entry,) = await list_entries(session, kind=None, actor_id=door.sandbox.id, limit=10, before=None)
+        (entry,) = await list_entries(session, kind=None, actor_id=gateway_socket.sandbox.id, limit=10, before=None)
     assert (entry.kind, entry.subject, entry.count) == ("refused_call", "GET /api/v1/projects", 40)
     assert model.asked == []

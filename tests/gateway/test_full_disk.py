@@ -10,7 +10,7 @@ from omoi_os.forges.local.forge import LocalForge
 from omoi_os.gateway import full_disk as space
 from tests.faults.test_disk_full import fill, small_disk
 from tests.gateway.answers import BODY, STREAM, streaming
-from tests.gateway.conftest import OpenDoor, Start
+from tests.gateway.conftest import OpenSocket, Start
 from tests.gateway.git.test_routes import Workspace
 from tests.gateway.places import Host
 
@@ -27,14 +27,14 @@ def short_tmp(small_disk: Path) -> Path:
 
 
 async def test_a_model_call_waits_while_the_disk_is_full(
-    open_door: OpenDoor, start: Start, model: Host, small_disk: Path
+    open_socket: OpenSocket, start: Start, model: Host, small_disk: Path
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start()
     model.answer = streaming(*STREAM)
 
     async def call() -> int:
-        async with door.client() as client, client.post("/v1/messages", json=BODY) as answer:
+        async with gateway_socket.client() as client, client.post("/v1/messages", json=BODY) as answer:
             await answer.read()
             return answer.status
 
@@ -49,15 +49,15 @@ async def test_a_model_call_waits_while_the_disk_is_full(
 
 
 async def test_a_push_waits_while_the_disk_is_full(
-    open_door: OpenDoor, start: Start, small_disk: Path, tmp_path: Path
+    open_socket: OpenSocket, start: Start, small_disk: Path, tmp_path: Path
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start()
-    forge, repository = LocalForge(small_disk / "repos"), repository_of(door.project)
+    forge, repository = LocalForge(small_disk / "repos"), repository_of(gateway_socket.project)
     await forge.ensure_repository(repository)
-    await forge.create_branch(repository, door.task.branch_name or "")
-    async with door.port() as base:
-        made = Workspace(door, base, tmp_path, forge)
+    await forge.create_branch(repository, gateway_socket.task.branch_name or "")
+    async with gateway_socket.port() as base:
+        made = Workspace(gateway_socket, base, tmp_path, forge)
         assert (await made.git("clone", "-q", "-b", made.branch, made.url, "work"))[0] == 0
         made.folder = tmp_path / "work"
         commit = await made.commit("new.txt", "new")
@@ -71,14 +71,14 @@ async def test_a_push_waits_while_the_disk_is_full(
 
 
 async def test_a_call_that_was_held_for_long_is_answered_with_the_reason(
-    open_door: OpenDoor, start: Start, model: Host, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+    open_socket: OpenSocket, start: Start, model: Host, small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(space, "HOLD_SECONDS", 0.0)
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start()
     fill(small_disk)
 
-    async with door.client() as client, client.post("/v1/messages", json=BODY) as answer:
+    async with gateway_socket.client() as client, client.post("/v1/messages", json=BODY) as answer:
         error = (await answer.json())["error"]
 
     assert answer.status == 507

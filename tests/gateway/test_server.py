@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from omoi_os.config import Settings
-from tests.gateway.conftest import OpenDoor
-from tests.gateway.places import Door, Host
+from tests.gateway.conftest import OpenSocket
+from tests.gateway.places import GatewaySocket, Host
 
 PROGRAM = """
 import asyncio, logging
@@ -21,7 +21,7 @@ asyncio.run(run(load_settings()))
 
 @asynccontextmanager
 async def process(settings: Settings) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A gateway that has opened its doors."""
+    """A gateway that has opened its gateway sockets."""
     env = {
         "OMOI_DATA_DIR": str(settings.data_dir),
         "DATABASE_URL": settings.database_url or "",
@@ -32,7 +32,7 @@ async def process(settings: Settings) -> AsyncIterator[asyncio.subprocess.Proces
     )
     assert started.stderr is not None
     try:
-        while b"gateway: doors in" not in (line := await started.stderr.readline()):
+        while b"gateway: gateway_sockets in" not in (line := await started.stderr.readline()):
             assert line, "the gateway ended before it was ready"
         yield started
     finally:
@@ -41,22 +41,22 @@ async def process(settings: Settings) -> AsyncIterator[asyncio.subprocess.Proces
         await started.wait()
 
 
-async def asks_for_its_task(door: Door) -> int:
-    async with door.client() as client:
-        async with client.get(f"{door.own}/task") as answer:
+async def asks_for_its_task(gateway_socket: GatewaySocket) -> int:
+    async with gateway_socket.client() as client:
+        async with client.get(f"{gateway_socket.own}/task") as answer:
             return answer.status
 
 
 async def test_a_killed_gateway_is_replaced_by_the_next_and_that_one_stops_when_asked(
-    settings: Settings, open_door: OpenDoor, api: Host
+    settings: Settings, open_socket: OpenSocket, api: Host
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     async with process(settings) as first:
-        assert await asks_for_its_task(door) == 200
+        assert await asks_for_its_task(gateway_socket) == 200
         first.kill()
         await first.wait()
 
     async with process(settings) as second:
-        assert await asks_for_its_task(door) == 200
+        assert await asks_for_its_task(gateway_socket) == 200
         second.send_signal(signal.SIGTERM)
         assert await second.wait() == 0

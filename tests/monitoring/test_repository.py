@@ -34,8 +34,8 @@ async def owner(sessions: Sessions) -> UUID:
         )
         await session.execute(
             text(
-                "INSERT INTO sandboxes (id, project_id, task_id, provider, site, door, purpose, attempt, fence, status,"
-                " token_hash, last_seq, acked_seq, event_counts, cost_usd, tokens, created_at, ended_at)"
+                "INSERT INTO sandboxes (id, project_id, task_id, provider, site, gateway_socket, purpose, attempt,"
+                " fence, status, token_hash, last_seq, acked_seq, event_counts, cost_usd, tokens, created_at, ended_at)"
                 " SELECT 'old-' || n, project_id, id, 'local', 'here', 'old', 'work', 1, 1, 'stopped', 'old-' || n, 1,"
                 " 1, '{}', 0.1, 10, now() - interval '60 days', now() - interval '60 days'"
                 f" FROM tasks, generate_series(1, {HISTORY}) AS n WHERE tasks.id = :id"

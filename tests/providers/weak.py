@@ -52,7 +52,7 @@ class WeakProvider:
     name = "weak"
     site = "here"
     runtime = Runtime(python=sys.executable, source=str(Path(omoi_os.__file__).parent.parent))
-    has_door = False
+    has_gateway_socket = False
     limits = Limits(*["not limited"] * 4)
     limits_warning: str | None = None
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from omoi_os.protocol.assignment import Assignment
-from omoi_os.protocol.paths import DOOR_PORT
+from omoi_os.protocol.paths import GATEWAY_PORT
 from omoi_os.worker.command import salvage_argv, worker_argv
 from omoi_os.worker.paths import Places
 from tests.worker.platform import API, SANDBOX_ID, TOKEN, Platform
@@ -70,8 +70,8 @@ class Worker:
     root: Path
     assignment: Assignment
     process: asyncio.subprocess.Process | None = None
-    #: With no network but loopback, so that the door is the only way out.
-    behind_door: bool = False
+    #: With no network but loopback, so that the gateway socket is the only way out.
+    behind_gateway: bool = False
 
     @property
     def home(self) -> Path:
@@ -93,13 +93,13 @@ class Worker:
             "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
             "HOME": str(self.home),
             "OMOI_WORKSPACE": str(self.workspace),
-            "OMOI_DOOR": str(self.root / "door"),
+            "OMOI_GATEWAY_FOLDER": str(self.root / "gateway_socket"),
             "OMOI_MIRROR": str(self.root / "mirror.git"),
         }
 
     def environ(self, **changes: object) -> dict[str, str]:
         """The contract's environment and no other."""
-        url = f"http://127.0.0.1:{DOOR_PORT}" if self.behind_door else self.platform.url
+        url = f"http://127.0.0.1:{GATEWAY_PORT}" if self.behind_gateway else self.platform.url
         return {
             **self.where,
             "SANDBOX_ID": SANDBOX_ID,
@@ -119,7 +119,7 @@ class Worker:
         """Start its first process."""
         self.home.mkdir(exist_ok=True)
         self.workspace.mkdir(exist_ok=True)
-        command = [*ALONE, *argv] if self.behind_door else argv
+        command = [*ALONE, *argv] if self.behind_gateway else argv
         self.process = await asyncio.create_subprocess_exec(
             *command, env=environ, cwd="/", stderr=asyncio.subprocess.PIPE
         )
@@ -128,7 +128,7 @@ class Worker:
     async def run(self, argv: list[str], environ: dict[str, str], *, stdin: bytes = b"") -> tuple[int, bytes, str]:
         """Run a command beside it as `exec` would, to its end: exit code, output and errors."""
         process = await asyncio.create_subprocess_exec(
-            *(*ALONE, *argv) if self.behind_door else argv,
+            *(*ALONE, *argv) if self.behind_gateway else argv,
             env=environ,
             cwd="/",
             stdin=asyncio.subprocess.PIPE,

@@ -80,7 +80,7 @@ class Platform:
         self._changed = asyncio.Condition()
         self._runner: web.AppRunner | None = None
         self.port = 0
-        #: Listen here too: the gateway's socket in the door's folder.
+        #: Listen here too: the gateway's socket in the gateway socket's folder.
         self.socket: Path | None = None
 
     async def start(self) -> None:

@@ -53,13 +53,13 @@ What you may not see answers 404."""
 class _Api(FastAPI):
     """The application with a shorter way for events, which come more often than anything else."""
 
-    doors: ASGIApp
+    event_routes: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""
-        if events.is_door(scope):
+        if events.is_event_post(scope):
             scope["app"] = self
-            await self.doors(scope, receive, send)
+            await self.event_routes(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)
 
@@ -86,8 +86,8 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     app.state.availability = Availability(settings)
     app.state.attendance = Attendance(settings)
     parts = (sessions, bus, app.state.masker, app.state.trail, app.state.clock)
-    doors = events.EventDoors(events.make_intake(*parts, max_event_bytes=settings.sandbox_events_mb << 20))
-    app.doors = ServerErrorMiddleware(doors, handler=errors.unexpected)
+    event_routes = events.EventRoutes(events.make_intake(*parts, max_event_bytes=settings.sandbox_events_mb << 20))
+    app.event_routes = ServerErrorMiddleware(event_routes, handler=errors.unexpected)
     app.add_middleware(BodyLimits)
     app.add_middleware(Guard, settings=settings)
     errors.install(app)

@@ -19,7 +19,7 @@ from omoi_os.system import garbage as collector
 COMMANDS = {
     "serve": ("omoi_os.cli.commands.serve", "run the whole platform on this machine"),
     "api": ("omoi_os.cli.commands.api", "run the API alone"),
-    "gateway": ("omoi_os.cli.commands.gateway", "run the gateway alone: the sandboxes' only door"),
+    "gateway": ("omoi_os.cli.commands.gateway", "run the gateway alone"),
     "orchestrator": ("omoi_os.cli.commands.orchestrator", "run an orchestrator alone"),
     "sign-in": ("omoi_os.cli.commands.sign_in", "print a link that signs a browser in as the first administrator"),
     "demo": ("omoi_os.cli.commands.demo", "take a ticket to a verified branch and show each step"),

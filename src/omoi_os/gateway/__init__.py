@@ -1,1 +1,1 @@
-"""The only door out of a sandbox."""
+"""The only network path out of a sandbox."""

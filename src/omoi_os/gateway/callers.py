@@ -1,4 +1,4 @@
-"""Who is calling: the sandbox that a door and a token belong to."""
+"""Who is calling: the sandbox that a gateway socket and a token belong to."""
 
 import time
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ class Caller:
     """What the gateway needs to know of a sandbox to serve it."""
 
     sandbox_id: str
-    #: The folder of the door that it has to come in by.
-    door: str
+    #: The gateway socket that it has to come in by.
+    gateway_socket: str
     purpose: Purpose
     task_id: UUID
     title: str
@@ -74,9 +74,11 @@ class Callers:
         if caller is None:
             raise BadToken("this token is not known")
         request[CALLING_SANDBOX] = caller.sandbox_id
-        door = door_of(request)
-        if door is not None and door != caller.door:
-            await self._trail.record(foreign(door, caller.sandbox_id, f"its token came in by the door of {door}"))
+        socket = socket_of(request)
+        if socket is not None and socket != caller.gateway_socket:
+            await self._trail.record(
+                foreign(socket, caller.sandbox_id, f"its token came in by the gateway socket of {socket}")
+            )
             raise NotFound("this token does not belong to the sandbox that is calling")
         if caller.stale and not (saving and caller.saving):
             raise StaleFence(f"sandbox {caller.sandbox_id} has ended or was superseded")
@@ -102,8 +104,8 @@ class Callers:
         return caller
 
 
-def door_of(request: web.Request) -> str | None:
-    """The door the request came in by; None over TCP, where the token alone tells."""
+def socket_of(request: web.Request) -> str | None:
+    """The gateway socket the request came in by; None over TCP, where the token alone tells."""
     name = request.transport.get_extra_info("sockname") if request.transport else None
     return Path(name).parent.name if isinstance(name, str) else None
 
@@ -132,7 +134,7 @@ async def _look_up(sessions: Sessions, hashed: str) -> Caller | None:
         saving = stale and await may_save(session, sandbox.id)
     return Caller(
         sandbox_id=sandbox.id,
-        door=sandbox.door,
+        gateway_socket=sandbox.gateway_socket,
         purpose=Purpose(sandbox.purpose),
         task_id=task.id,
         title=task.title,

@@ -28,7 +28,7 @@ from omoi_os.gateway.model.reservations import Reservations
 from omoi_os.gateway.model.seen import Sightings
 from omoi_os.gateway.model.upstream import open_upstream
 from omoi_os.gateway.problems import answer_errors
-from omoi_os.gateway.sockets import Doors
+from omoi_os.gateway.sockets import GatewaySockets
 from omoi_os.masking import Masker
 from omoi_os.sandboxes.sites import claim_repositories
 from omoi_os.system.garbage import spare_what_stays
@@ -40,7 +40,7 @@ _SHUTDOWN_SECONDS = 3.0
 
 
 def make_app(parts: Parts) -> web.Application:
-    """All that a sandbox can reach. On a door the socket tells who is calling; over TCP the token alone does."""
+    """Make the application that sandboxes reach. A gateway socket identifies its caller; over TCP the token does."""
     app = web.Application(middlewares=[answer_errors], client_max_size=model.MAX_BODY_BYTES)
     app[PARTS] = parts
     for part in (model, relay, git):
@@ -50,7 +50,7 @@ def make_app(parts: Parts) -> web.Application:
 
 @asynccontextmanager
 async def serving(settings: Settings, *, database_url: str, bus: Bus) -> AsyncIterator[web.AppRunner]:
-    """A gateway with a door for every sandbox that is alive, until the block ends."""
+    """A gateway with a socket for every sandbox that is alive, until the block ends."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(_own_folder(settings.data_dir / "gateway"))
         engine = make_engine(database_url)
@@ -83,8 +83,10 @@ async def serving(settings: Settings, *, database_url: str, bus: Bus) -> AsyncIt
         )
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
-        doors = Doors(settings.doors_dir, runner, site=settings.site, sessions=sessions, callers=parts.callers)
-        await stack.enter_async_context(_kept(doors, bus))
+        sockets = GatewaySockets(
+            settings.gateway_sockets_dir, runner, site=settings.site, sessions=sessions, callers=parts.callers
+        )
+        await stack.enter_async_context(_kept(sockets, bus))
         yield runner
 
 
@@ -109,7 +111,7 @@ async def _serve(settings: Settings) -> None:
         open_bus(settings, database_url) as bus,
         serving(settings, database_url=database_url, bus=bus) as runner,
     ):
-        log.info("gateway: doors in %s, %s model", settings.doors_dir, _which_model(settings))
+        log.info("gateway: sockets in %s, %s model", settings.gateway_sockets_dir, _which_model(settings))
         if settings.callback_url is not None:
             await _listen_for_remote_sandboxes(settings, runner)
         spare_what_stays()
@@ -131,11 +133,11 @@ def _which_model(settings: Settings) -> str:
 
 
 @asynccontextmanager
-async def _kept(doors: Doors, bus: Bus) -> AsyncIterator[None]:
-    """Doors in step with the rows; if following them fails for good, so does the block."""
+async def _kept(sockets: GatewaySockets, bus: Bus) -> AsyncIterator[None]:
+    """GatewaySockets in step with the rows; if following them fails for good, so does the block."""
     opened = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        keeping = group.create_task(doors.keep(bus, opened))
+        keeping = group.create_task(sockets.keep(bus, opened))
         await opened.wait()
         try:
             yield
@@ -145,7 +147,7 @@ async def _kept(doors: Doors, bus: Bus) -> AsyncIterator[None]:
 
 @contextmanager
 def _own_folder(folder: Path) -> Iterator[Path]:
-    """A private folder that one gateway at a time holds: two would take each other's doors."""
+    """A private folder that one gateway at a time holds: two would take each other's sockets."""
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder.mkdir(exist_ok=True, mode=0o700)
     handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

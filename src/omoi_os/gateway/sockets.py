@@ -1,4 +1,4 @@
-"""Doors: one unix socket per sandbox, open for as long as its row is alive."""
+"""GatewaySockets: one unix socket per sandbox, open for as long as its row is alive."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.db.base import Sessions
 from omoi_os.gateway.callers import Callers
-from omoi_os.protocol.paths import DOOR_SOCKET
+from omoi_os.protocol.paths import GATEWAY_SOCKET
 from omoi_os.sandboxes import salvages
 from omoi_os.sandboxes.lifecycle import ALIVE
 from omoi_os.sandboxes.models import Sandbox, WarmSandbox
@@ -30,7 +30,7 @@ MAX_CONNECTIONS = 128
 _BACKLOG = 128
 
 
-class Doors:
+class GatewaySockets:
     """Keeps `folder/<sandbox_id>/gateway.sock` in step with the rows of the sandboxes alive at one site."""
 
     def __init__(self, folder: Path, runner: web.AppRunner, *, site: str, sessions: Sessions, callers: Callers) -> None:
@@ -43,7 +43,7 @@ class Doors:
         self._changing = asyncio.Lock()
 
     async def keep(self, bus: Bus, opened: asyncio.Event) -> None:
-        """Follow the rows until cancelled; `opened` is set once every sandbox alive at the start has its door."""
+        """Follow the rows until cancelled; `opened` is set once every sandbox alive at the start has its socket."""
         try:
             async with bus.listen(Topic.SANDBOXES) as wakeups, asyncio.TaskGroup() as both:
                 both.create_task(self._compare_now_and_then(opened))
@@ -53,8 +53,8 @@ class Doors:
                     await self._try_to_compare(key)
         finally:
             # The names stay, for the gateway that comes after this one.
-            for door in self._open.values():
-                door.close()
+            for socket in self._open.values():
+                socket.close()
 
     async def compare(self, sandbox_id: str | None = None) -> None:
         """Open what is alive and close what is not; of one sandbox, or of all of them."""
@@ -65,7 +65,7 @@ class Doors:
             for name in (there | over) - alive - await self._waiting():
                 await self._close(name)
             for name in alive - set(self._open):
-                await self._open_door(name)
+                await self._open_socket(name)
 
     async def _compare_now_and_then(self, opened: asyncio.Event) -> None:
         while True:
@@ -77,31 +77,32 @@ class Doors:
         try:
             await self.compare(sandbox_id)
         except (DBAPIError, PoolTimeoutError, OSError) as error:
-            log.warning("doors could not be compared with the sandboxes: %s", error)
+            log.warning("gateway sockets could not be compared with the sandboxes: %s", error)
             return False
         return True
 
     async def _rows(self, sandbox_id: str | None) -> tuple[set[str], set[str]]:
-        """The doors of sandboxes that are alive or whose work is not saved; and of the one that was asked for, if it is
-        over."""
-        query = select(Sandbox.door, Sandbox.status).where(Sandbox.site == self._site)
+        """Return the sockets of sandboxes alive or with unsaved work, and that of `sandbox_id` if it has ended."""
+        query = select(Sandbox.gateway_socket, Sandbox.status).where(Sandbox.site == self._site)
         query = query.where(Sandbox.id == sandbox_id if sandbox_id else Sandbox.status.in_(ALIVE))
         async with self._sessions() as session:
             rows = (await session.execute(query)).all()
-            kept = await salvages.doors(session, site=self._site, sandbox_ids=[sandbox_id] if sandbox_id else ())
-        alive = {row.door for row in rows if row.status in ALIVE} | kept
-        return alive, {row.door for row in rows} - alive
+            kept = await salvages.gateway_sockets(
+                session, site=self._site, sandbox_ids=[sandbox_id] if sandbox_id else ()
+            )
+        alive = {row.gateway_socket for row in rows if row.status in ALIVE} | kept
+        return alive, {row.gateway_socket for row in rows} - alive
 
     async def _waiting(self) -> set[str]:
-        """The doors of warm sandboxes: their folders are bound in already, their sockets come with a task."""
+        """The gateway sockets of warm sandboxes: their folders are bound in already, their sockets come with a task."""
         async with self._sessions() as session:
             return set((await session.scalars(select(WarmSandbox.ref).where(WarmSandbox.site == self._site))).all())
 
-    async def _open_door(self, name: str) -> None:
+    async def _open_socket(self, name: str) -> None:
         try:
             listener = await asyncio.to_thread(_listen, self._folder / name)
         except OSError as error:
-            log.error("the door of sandbox %s could not be opened, trying again: %s", name, error)
+            log.error("the gateway socket of sandbox %s could not be opened, trying again: %s", name, error)
             return
         loop = asyncio.get_running_loop()
         self._open[name] = await loop.create_server(self._connections(listener), sock=listener, backlog=_BACKLOG)
@@ -121,8 +122,8 @@ class Doors:
         return accept
 
     async def _close(self, name: str) -> None:
-        if door := self._open.pop(name, None):
-            door.close()
+        if socket := self._open.pop(name, None):
+            socket.close()
         await asyncio.to_thread(shutil.rmtree, self._folder / name, ignore_errors=True)
 
 
@@ -153,7 +154,7 @@ def _listen(folder: Path) -> socket.socket:
         listener.bind(str(aside))
         listener.listen(_BACKLOG)
         aside.chmod(0o666)
-        aside.rename(folder / DOOR_SOCKET)
+        aside.rename(folder / GATEWAY_SOCKET)
     except OSError:
         listener.close()
         raise

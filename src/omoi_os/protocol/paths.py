@@ -13,11 +13,11 @@ SPOOL = f"{HOME}/.omoi/spool"
 BLOBS = f"{HOME}/.omoi/blobs"
 
 #: The folder bound into a sandbox that holds the gateway's socket, and the socket's name in it.
-DOOR = "/run/omoi"
-DOOR_SOCKET = "gateway.sock"
+GATEWAY_FOLDER = "/run/omoi"
+GATEWAY_SOCKET = "gateway.sock"
 
-#: The loopback port inside a sandbox that leads to the door, for programs that cannot speak unix sockets.
-DOOR_PORT = 8901
+#: The loopback port inside a sandbox that leads to the gateway socket, for programs that cannot speak unix sockets.
+GATEWAY_PORT = 8901
 
 #: Where a mirror of the project's repository is bound in read-only, if there is one.
 MIRROR = "/run/mirror.git"

@@ -47,8 +47,8 @@ class SandboxSpec:
     resources: Resources
     #: After this long the provider ends it by itself.
     lifetime: timedelta
-    #: A folder of this machine with the gateway's socket, bound in at `protocol.paths.DOOR`.
-    door: Path | None = None
+    #: A folder of this machine with the gateway's socket, bound in at `protocol.paths.GATEWAY_FOLDER`.
+    gateway_folder: Path | None = None
     #: A bare repository of this machine, bound in read-only at `protocol.paths.MIRROR`, for quick clones.
     mirror: Path | None = None
     #: A prepared checkout on this machine, see `providers.checkouts`: what the workspace begins with, never changed
@@ -128,8 +128,8 @@ class SandboxProvider(Protocol):
         """Where our own program is inside its sandboxes."""
 
     @property
-    def has_door(self) -> bool:
-        """Whether its sandboxes reach the gateway by a socket bound in (`spec.door`); else at `CALLBACK_URL`."""
+    def has_gateway_socket(self) -> bool:
+        """Whether sandboxes reach the gateway by a socket in `spec.gateway_folder`; else they use `CALLBACK_URL`."""
 
     @property
     def limits(self) -> Limits:

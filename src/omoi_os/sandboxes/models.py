@@ -42,8 +42,8 @@ class Sandbox(Base):
     #: Where the provider makes it: only orchestrators of the same place can see whether it lives.
     site: Mapped[str]
     provider_ref: Mapped[str | None]
-    #: The folder of its door: its own id, or the name that it waited under.
-    door: Mapped[str]
+    #: The name of its gateway socket: its own id, or the name that it had in the warm pool.
+    gateway_socket: Mapped[str]
     purpose: Mapped[str]
     attempt: Mapped[int]
     fence: Mapped[int] = mapped_column(BigInteger)

@@ -139,16 +139,16 @@ async def may_save(session: AsyncSession, sandbox_id: str) -> bool:
     return (await session.execute(query)).first() is not None
 
 
-async def is_wanted(session: AsyncSession, door: str) -> bool:
+async def is_wanted(session: AsyncSession, name: str) -> bool:
     """Whether a sandbox that has not ended, whose work is not saved, or that waits for a task goes by this name."""
-    row = select(Sandbox.id).where(Sandbox.door == door, Sandbox.status.in_(ALIVE)).exists()
+    row = select(Sandbox.id).where(Sandbox.gateway_socket == name, Sandbox.status.in_(ALIVE)).exists()
     kept = (
         select(Sandbox.id)
         .join(SandboxSalvage, SandboxSalvage.sandbox_id == Sandbox.id)
-        .where(Sandbox.door == door, SandboxSalvage.state.in_(UNSAVED))
+        .where(Sandbox.gateway_socket == name, SandboxSalvage.state.in_(UNSAVED))
         .exists()
     )
-    warm = select(WarmSandbox.ref).where(WarmSandbox.ref == door).exists()
+    warm = select(WarmSandbox.ref).where(WarmSandbox.ref == name).exists()
     return bool((await session.execute(select(row | kept | warm))).scalar_one())
 
 

@@ -152,10 +152,10 @@ async def tell(session: AsyncSession, bus: Bus, sandbox: Sandbox, salvage: Sandb
     await bus.announce(session, Topic.SANDBOXES, sandbox.id)
 
 
-async def doors(session: AsyncSession, *, site: str, sandbox_ids: Collection[str] = ()) -> set[str]:
+async def gateway_sockets(session: AsyncSession, *, site: str, sandbox_ids: Collection[str] = ()) -> set[str]:
     """The gateway sockets that kept sandboxes of a site need to save their work."""
     query = (
-        select(Sandbox.door)
+        select(Sandbox.gateway_socket)
         .join(SandboxSalvage, SandboxSalvage.sandbox_id == Sandbox.id)
         .where(SandboxSalvage.state.in_(UNSAVED), Sandbox.site == site)
     )

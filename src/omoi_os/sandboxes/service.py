@@ -62,7 +62,7 @@ async def open_sandbox(
     sandbox_id = sandbox_id_for_task(task.id)
     sandbox = Sandbox(
         id=sandbox_id,
-        door=origin.warm_ref or sandbox_id,
+        gateway_socket=origin.warm_ref or sandbox_id,
         project_id=task.project_id,
         task_id=task.id,
         provider=origin.provider,

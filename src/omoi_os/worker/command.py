@@ -38,7 +38,7 @@ def worker_argv(python: str = PYTHON, source: str = SOURCE, *, waiting: bool = F
     return [python, "-I", "-S", "-c", _program(source, steps)]
 
 
-def door_argv(python: str = PYTHON, source: str = SOURCE) -> list[str]:
+def gateway_port_argv(python: str = PYTHON, source: str = SOURCE) -> list[str]:
     """The first process of a verify sandbox: only the way to the gateway, until SIGTERM."""
     return _reporter_argv("reporter.gateway_port", python, source)
 

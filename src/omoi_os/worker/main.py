@@ -16,7 +16,7 @@ from omoi_os.worker.attempt.run import EXIT_FAILED, EXIT_STOPPED, Run
 from omoi_os.worker.reporter import delivery
 from omoi_os.worker.reporter.api import Api, Superseded
 from omoi_os.worker.reporter.blobs import Blobs
-from omoi_os.worker.reporter.gateway_port import open_door
+from omoi_os.worker.reporter.gateway_port import open_gateway_port
 from omoi_os.worker.reporter.report import Report
 from omoi_os.worker.reporter.spool import Spool
 from omoi_os.worker.startup.cold import Begun
@@ -31,12 +31,12 @@ DRAIN_SECONDS = 8.0
 
 
 async def run(environment: Environment, begun: Begun) -> int:
-    """Open the door, then work, deliver and beat side by side until the last event is acknowledged."""
+    """Open the gateway port, then work, deliver and beat side by side until the last event is acknowledged."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     places = environment.places
-    server = await open_door(places.door_socket) if places.door.is_dir() else None
+    server = await open_gateway_port(places.gateway_socket) if places.gateway_folder.is_dir() else None
     with contextlib.closing(Spool(places.spool)) as spool:
         # A disk that is full already ends no attempt.
         with contextlib.suppress(OSError):

@@ -16,16 +16,16 @@ class Places:
 
     workspace: Path = Path(paths.WORKSPACE)
     home: Path = Path(paths.HOME)
-    door: Path = Path(paths.DOOR)
+    gateway_folder: Path = Path(paths.GATEWAY_FOLDER)
     mirror: Path = Path(paths.MIRROR)
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Places:
-        """`OMOI_WORKSPACE`, `HOME`, `OMOI_DOOR` and `OMOI_MIRROR`, each with the sandbox's own place as its default."""
+        """Read `OMOI_WORKSPACE`, `HOME`, `OMOI_GATEWAY_FOLDER` and `OMOI_MIRROR`, which all have defaults."""
         return cls(
             workspace=Path(environ.get("OMOI_WORKSPACE") or paths.WORKSPACE),
             home=Path(environ.get("HOME") or paths.HOME),
-            door=Path(environ.get("OMOI_DOOR") or paths.DOOR),
+            gateway_folder=Path(environ.get("OMOI_GATEWAY_FOLDER") or paths.GATEWAY_FOLDER),
             mirror=Path(environ.get("OMOI_MIRROR") or paths.MIRROR),
         )
 
@@ -95,6 +95,6 @@ class Places:
         return self.home / ".claude"
 
     @property
-    def door_socket(self) -> Path:
-        """The gateway's socket; it exists only where the door is a folder bound in."""
-        return self.door / paths.DOOR_SOCKET
+    def gateway_socket(self) -> Path:
+        """The gateway's socket; it exists only where a folder for it is bound in."""
+        return self.gateway_folder / paths.GATEWAY_SOCKET

@@ -21,7 +21,7 @@ LEFT = [state for state in TaskState if state not in (TaskState.ASSIGNED, TaskSt
 
 async def move(sessions: Sessions, workspace: Workspace, status: TaskState) -> None:
     async with sessions.begin() as session:
-        (await session.get_one(Task, workspace.door.task.id)).status = status
+        (await session.get_one(Task, workspace.gateway_socket.task.id)).status = status
 
 
 @pytest.mark.parametrize("status", LEFT)
@@ -36,11 +36,13 @@ async def test_a_task_that_has_left_running_keeps_its_branch(
     later = await workspace.commit("later.txt", "never checked")
 
     code, output = await workspace.git("push", "origin", "HEAD")
-    saved, why = await workspace.git("push", "origin", f"HEAD:refs/heads/{wip_branch(workspace.door.task.id)}")
+    saved, why = await workspace.git(
+        "push", "origin", f"HEAD:refs/heads/{wip_branch(workspace.gateway_socket.task.id)}"
+    )
 
     assert (code != 0, await workspace.head(workspace.branch)) == (True, checked)
     assert f"the task is {status}" in output
-    assert (saved, await workspace.head(wip_branch(workspace.door.task.id))) == (0, later), why
+    assert (saved, await workspace.head(wip_branch(workspace.gateway_socket.task.id))) == (0, later), why
 
 
 def the_push(workspace: Workspace, old: str, new: str) -> bytes:
@@ -70,8 +72,8 @@ async def test_a_push_that_began_in_time_and_ends_too_late_changes_nothing(
         yield body[-40:]
 
     headers = {"Content-Type": "application/x-git-receive-pack-request"}
-    async with workspace.door.client(**headers) as client:
-        path = f"{git_path(workspace.door.project)}/git-receive-pack"
+    async with workspace.gateway_socket.client(**headers) as client:
+        path = f"{git_path(workspace.gateway_socket.project)}/git-receive-pack"
         pushing = asyncio.create_task(client.post(path, data=slowly()))
         await begun.wait()
         await until_received(workspace)
@@ -88,7 +90,7 @@ async def test_a_push_that_began_in_time_and_ends_too_late_changes_nothing(
 
 async def until_received(workspace: Workspace) -> None:
     """Wait until git on the platform's side takes the pack in, so the push was let in before."""
-    repository = workspace.forge.path(repository_of(workspace.door.project))
+    repository = workspace.forge.path(repository_of(workspace.gateway_socket.project))
     async with asyncio.timeout(60):
         while not any(_packs(repository)):  # noqa: ASYNC110  another process creates them
             await asyncio.sleep(0.02)

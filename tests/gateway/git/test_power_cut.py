@@ -19,7 +19,7 @@ from omoi_os.providers.base import EndReason, Resources, SandboxSpec
 from omoi_os.providers.local.host.provider import LocalProvider
 from omoi_os.system import durable
 from tests.faults.power import Disk, a_disk, needs_power
-from tests.gateway.conftest import OpenDoor
+from tests.gateway.conftest import OpenSocket
 from tests.gateway.git.test_routes import Workspace, forge, workspace
 
 __all__ = ["forge", "workspace"]
@@ -71,19 +71,19 @@ async def test_a_push_that_was_answered_survives(promises: bool, workspace: Work
 
     disk.cut()
 
-    name = workspace.forge.path(repository_of(workspace.door.project)).relative_to(disk.path)
+    name = workspace.forge.path(repository_of(workspace.gateway_socket.project)).relative_to(disk.path)
     with disk.remains() as left:
         assert _is_kept(left / name, workspace.branch, commit) is promises
 
 
 async def test_a_repository_and_a_branch_that_were_made_survive(
-    promises: bool, open_door: OpenDoor, settings: Settings, disk: Disk
+    promises: bool, open_socket: OpenSocket, settings: Settings, disk: Disk
 ) -> None:
     made = LocalForge(settings.repositories_dir)
-    door = await open_door()
-    repository = repository_of(door.project)
+    gateway_socket = await open_socket()
+    repository = repository_of(gateway_socket.project)
     await made.ensure_repository(repository)
-    head = await made.create_branch(repository, "feature/x", task_id=door.task.id)
+    head = await made.create_branch(repository, "feature/x", task_id=gateway_socket.task.id)
 
     disk.cut()
 

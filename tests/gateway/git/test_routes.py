@@ -1,4 +1,4 @@
-"""The real git client, through a door, at the local forge's repositories."""
+"""The real git client, through a gateway socket, at the local forge's repositories."""
 
 import asyncio
 import gzip
@@ -22,21 +22,21 @@ from omoi_os.gateway.callers import MAX_AGE_SECONDS
 from omoi_os.projects.models import Project
 from omoi_os.sandboxes.lifecycle import Purpose
 from omoi_os.tasks.models import Task
-from tests.gateway.conftest import OpenDoor, Start
-from tests.gateway.places import Door
+from tests.gateway.conftest import OpenSocket, Start
+from tests.gateway.places import GatewaySocket
 
 
 @dataclass
 class Workspace:
     """A git client inside a sandbox."""
 
-    door: Door
+    gateway_socket: GatewaySocket
     base: str
     folder: Path
     forge: LocalForge
 
     async def git(self, *arguments: str, token: str | None = None) -> tuple[int, str]:
-        header = f"http.extraHeader=Authorization: Bearer {self.door.token if token is None else token}"
+        header = f"http.extraHeader=Authorization: Bearer {self.gateway_socket.token if token is None else token}"
         identity = ("-c", "user.name=agent", "-c", "user.email=agent@localhost")
         process = await asyncio.create_subprocess_exec(
             *("git", "-c", header, *identity, *arguments),
@@ -56,16 +56,16 @@ class Workspace:
         return (await self.git("rev-parse", "HEAD"))[1].strip()
 
     async def head(self, branch: str) -> str | None:
-        return await self.forge.branch_head(repository_of(self.door.project), branch)
+        return await self.forge.branch_head(repository_of(self.gateway_socket.project), branch)
 
     @property
     def url(self) -> str:
-        return self.base + git_path(self.door.project)
+        return self.base + git_path(self.gateway_socket.project)
 
     @property
     def branch(self) -> str:
-        assert self.door.task.branch_name
-        return self.door.task.branch_name
+        assert self.gateway_socket.task.branch_name
+        return self.gateway_socket.task.branch_name
 
 
 @pytest.fixture
@@ -74,15 +74,17 @@ def forge(settings: Settings) -> LocalForge:
 
 
 @pytest.fixture
-async def workspace(open_door: OpenDoor, start: Start, forge: LocalForge, tmp_path: Path) -> AsyncIterator[Workspace]:
+async def workspace(
+    open_socket: OpenSocket, start: Start, forge: LocalForge, tmp_path: Path
+) -> AsyncIterator[Workspace]:
     """A clone of the project's repository, on the task's branch."""
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start()
-    repository = repository_of(door.project)
+    repository = repository_of(gateway_socket.project)
     await forge.ensure_repository(repository)
-    await forge.create_branch(repository, door.task.branch_name or "")
-    async with door.port() as base:
-        made = Workspace(door, base, tmp_path, forge)
+    await forge.create_branch(repository, gateway_socket.task.branch_name or "")
+    async with gateway_socket.port() as base:
+        made = Workspace(gateway_socket, base, tmp_path, forge)
         code, output = await made.git("clone", "-q", "-b", made.branch, made.url, "work")
         assert (code, output) == (0, "")
         made.folder = tmp_path / "work"
@@ -161,15 +163,15 @@ async def test_a_fetch_may_be_compressed(workspace: Workspace) -> None:
     headers = {"Content-Encoding": "gzip", "Git-Protocol": "version=2"}
     asked = gzip.compress(b"0014command=ls-refs\n00010000")
 
-    async with workspace.door.client(**headers) as client:
-        async with client.post(f"{git_path(workspace.door.project)}/git-upload-pack", data=asked) as answer:
+    async with workspace.gateway_socket.client(**headers) as client:
+        async with client.post(f"{git_path(workspace.gateway_socket.project)}/git-upload-pack", data=asked) as answer:
             listed = await answer.text()
 
     assert f"{await workspace.head('main')} refs/heads/main" in listed
 
 
 async def test_unfinished_work_may_be_pushed_and_replaced_in_its_own_place(workspace: Workspace) -> None:
-    wip = wip_branch(workspace.door.task.id)
+    wip = wip_branch(workspace.gateway_socket.task.id)
     first = await workspace.commit("first.txt", "first")
     assert (await workspace.git("push", "origin", f"HEAD:refs/heads/{wip}"))[0] == 0
     await workspace.git("reset", "-q", "--hard", "origin/main")
@@ -179,7 +181,7 @@ async def test_unfinished_work_may_be_pushed_and_replaced_in_its_own_place(works
 
     assert code == 0, output
     assert await workspace.head(wip) == second
-    log = workspace.forge.path(repository_of(workspace.door.project)) / "logs" / "refs" / "heads" / wip
+    log = workspace.forge.path(repository_of(workspace.gateway_socket.project)) / "logs" / "refs" / "heads" / wip
     # Garbage collection keeps what is logged: a sandbox may still borrow the replaced commit.
     assert log.read_text().splitlines()[-1].startswith(f"{first} {second} ")
 
@@ -204,7 +206,7 @@ async def test_the_default_branch_is_not_pushed_to_even_if_the_task_names_it(
     """A person may choose the task's branch as the default branch while its agent works."""
     before = await workspace.head(workspace.branch)
     async with sessions.begin() as session:
-        project = await session.get_one(Project, workspace.door.project.id)
+        project = await session.get_one(Project, workspace.gateway_socket.project.id)
         project.default_branch = spelled(workspace.branch)
     await asyncio.sleep(MAX_AGE_SECONDS)  # How long the gateway may remember the project as it was.
     await workspace.commit("new.txt", "new")
@@ -221,19 +223,19 @@ async def test_a_branch_that_was_not_created_for_the_task_is_not_pushed_to(
 ) -> None:
     before = await workspace.head(workspace.branch)
     async with sessions.begin() as session:
-        (await session.get_one(Task, workspace.door.task.id)).branch_created = False
+        (await session.get_one(Task, workspace.gateway_socket.task.id)).branch_created = False
     await asyncio.sleep(MAX_AGE_SECONDS)
     await workspace.commit("new.txt", "new")
 
     code, output = await workspace.git("push", "origin", "HEAD")
 
     assert code != 0
-    assert f"may push only to refs/heads/wip/{workspace.door.task.id}" in output
+    assert f"may push only to refs/heads/wip/{workspace.gateway_socket.task.id}" in output
     assert await workspace.head(workspace.branch) == before
 
 
 async def test_the_platform_s_notes_about_branches_are_hidden(workspace: Workspace) -> None:
-    repository = repository_of(workspace.door.project)
+    repository = repository_of(workspace.gateway_socket.project)
     await workspace.forge.create_branch(repository, "feature/other", task_id=uuid4())
 
     code, listed = await workspace.git("ls-remote", "origin")
@@ -287,23 +289,23 @@ async def test_a_branch_is_not_deleted(workspace: Workspace) -> None:
 
 
 async def test_a_compressed_push_cannot_hide_its_commands(workspace: Workspace) -> None:
-    async with workspace.door.client(**{"Content-Encoding": "gzip"}) as client:
-        async with client.post(f"{git_path(workspace.door.project)}/git-receive-pack", data=b"x") as answer:
+    async with workspace.gateway_socket.client(**{"Content-Encoding": "gzip"}) as client:
+        async with client.post(f"{git_path(workspace.gateway_socket.project)}/git-receive-pack", data=b"x") as answer:
             assert answer.status == 400
             assert "Content-Encoding" in (await answer.json(content_type=None))["detail"]
 
 
 @pytest.mark.parametrize("body", [b"", b"0004", b"zzzz", b"00", b"0010not a push", b"0000" * 1])
 async def test_a_push_that_is_none_is_answered_without_harm(workspace: Workspace, body: bytes) -> None:
-    async with workspace.door.client() as client:
-        async with client.post(f"{git_path(workspace.door.project)}/git-receive-pack", data=body) as answer:
+    async with workspace.gateway_socket.client() as client:
+        async with client.post(f"{git_path(workspace.gateway_socket.project)}/git-receive-pack", data=body) as answer:
             assert answer.status == (200 if body == b"0000" else 400)
 
 
 async def test_another_project_s_repository_is_not_there(
-    workspace: Workspace, open_door: OpenDoor, forge: LocalForge
+    workspace: Workspace, open_socket: OpenSocket, forge: LocalForge
 ) -> None:
-    other = (await open_door()).project
+    other = (await open_socket()).project
     await forge.ensure_repository(repository_of(other))
 
     code, output = await workspace.git("ls-remote", workspace.base + git_path(other))
@@ -311,8 +313,8 @@ async def test_another_project_s_repository_is_not_there(
     assert code != 0
     assert "not found" in output
     for path in ("objects/info/packs", "HEAD", "config", "../config"):
-        async with workspace.door.client() as client:
-            async with client.get(f"{git_path(workspace.door.project)}/{path}") as answer:
+        async with workspace.gateway_socket.client() as client:
+            async with client.get(f"{git_path(workspace.gateway_socket.project)}/{path}") as answer:
                 assert answer.status == 404
 
 
@@ -324,13 +326,13 @@ async def test_a_token_that_is_not_known_opens_nothing(workspace: Workspace) -> 
 
 
 async def test_a_sandbox_that_verifies_reads_and_does_not_push(
-    open_door: OpenDoor, start: Start, forge: LocalForge, tmp_path: Path
+    open_socket: OpenSocket, start: Start, forge: LocalForge, tmp_path: Path
 ) -> None:
-    door = await open_door(purpose=Purpose.VERIFY)
+    gateway_socket = await open_socket(purpose=Purpose.VERIFY)
     await start()
-    await forge.ensure_repository(repository_of(door.project))
-    async with door.port() as base:
-        workspace = Workspace(door, base, tmp_path, forge)
+    await forge.ensure_repository(repository_of(gateway_socket.project))
+    async with gateway_socket.port() as base:
+        workspace = Workspace(gateway_socket, base, tmp_path, forge)
         assert (await workspace.git("clone", "-q", workspace.url, "work"))[0] == 0
         workspace.folder = tmp_path / "work"
 
@@ -341,15 +343,15 @@ async def test_a_sandbox_that_verifies_reads_and_does_not_push(
 
 
 async def test_a_push_beyond_the_repository_s_quota_is_refused(
-    open_door: OpenDoor, start: Start, forge: LocalForge, tmp_path: Path
+    open_socket: OpenSocket, start: Start, forge: LocalForge, tmp_path: Path
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start(project_repository_gb=1 / 1024)
-    repository = repository_of(door.project)
+    repository = repository_of(gateway_socket.project)
     await forge.ensure_repository(repository)
-    await forge.create_branch(repository, door.task.branch_name or "")
-    async with door.port() as base:
-        made = Workspace(door, base, tmp_path, forge)
+    await forge.create_branch(repository, gateway_socket.task.branch_name or "")
+    async with gateway_socket.port() as base:
+        made = Workspace(gateway_socket, base, tmp_path, forge)
         assert (await made.git("clone", "-q", "-b", made.branch, made.url, "work"))[0] == 0
         made.folder = tmp_path / "work"
         fits = await made.commit("small.bin", os.urandom(600_000))
@@ -364,18 +366,18 @@ async def test_a_push_beyond_the_repository_s_quota_is_refused(
 
 
 async def test_a_sandbox_pushes_no_more_than_its_quota(
-    open_door: OpenDoor, start: Start, forge: LocalForge, tmp_path: Path
+    open_socket: OpenSocket, start: Start, forge: LocalForge, tmp_path: Path
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start(sandbox_push_gb=1 / 1024)
-    repository = repository_of(door.project)
+    repository = repository_of(gateway_socket.project)
     await forge.ensure_repository(repository)
-    await forge.create_branch(repository, door.task.branch_name or "")
-    async with door.port() as base:
-        made = Workspace(door, base, tmp_path, forge)
+    await forge.create_branch(repository, gateway_socket.task.branch_name or "")
+    async with gateway_socket.port() as base:
+        made = Workspace(gateway_socket, base, tmp_path, forge)
         assert (await made.git("clone", "-q", "-b", made.branch, made.url, "work"))[0] == 0
         made.folder = tmp_path / "work"
-        wip = wip_branch(door.task.id)
+        wip = wip_branch(gateway_socket.task.id)
         outcomes = []
         for number in range(4):
             await made.git("reset", "-q", "--hard", "origin/main")

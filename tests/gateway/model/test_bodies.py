@@ -12,7 +12,7 @@ from aiohttp import web
 
 from omoi_os.gateway.model.bodies import Bodies
 from tests.gateway.answers import BODY
-from tests.gateway.conftest import OpenDoor, Start
+from tests.gateway.conftest import OpenSocket, Start
 from tests.gateway.places import Host
 
 LARGEST = 30 << 20
@@ -62,9 +62,9 @@ async def lagging() -> AsyncIterator[Lag]:
 @pytest.mark.parametrize("name", REQUESTS)
 @pytest.mark.parametrize("scripted", [False, True])
 async def test_a_large_body_does_not_stall_the_gateway(
-    name: str, scripted: bool, open_door: OpenDoor, start: Start, model: Host
+    name: str, scripted: bool, open_socket: OpenSocket, start: Start, model: Host
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start(anthropic_api_key=None) if scripted else await start()
 
     async def answer(_request: web.Request) -> web.StreamResponse:
@@ -77,7 +77,7 @@ async def test_a_large_body_does_not_stall_the_gateway(
     # How long a parser holds everything up here and now, with all the other work of this machine.
     stalled = 5 * (time.monotonic() - parsing)
 
-    async with door.client() as client, lagging() as lag:
+    async with gateway_socket.client() as client, lagging() as lag:
         async with client.post("/v1/messages", data=BytesIO(body)) as reply:
             await reply.read()
 

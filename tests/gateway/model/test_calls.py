@@ -15,59 +15,59 @@ from omoi_os.sandboxes.metering import budget_used_up
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.scripted_model.server import NO_SCRIPT
 from tests.gateway.answers import BODY, COST, STREAM, TOKENS, USAGE, error, refusal, saying, spent, streaming
-from tests.gateway.conftest import KEY, OpenDoor, Start
+from tests.gateway.conftest import KEY, OpenSocket, Start
 from tests.gateway.places import Host
 
 
 async def test_a_stream_is_charged_to_the_sandbox_and_its_task_before_its_end_arrives(
-    open_door: OpenDoor, start: Start, model: Host, sessions: Sessions
+    open_socket: OpenSocket, start: Start, model: Host, sessions: Sessions
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start()
     model.answer = streaming(*STREAM)
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             async for chunk in answer.content.iter_any():
                 if b"message_stop" in chunk:
-                    assert await spent(sessions, door) == (COST, TOKENS)
+                    assert await spent(sessions, gateway_socket) == (COST, TOKENS)
 
-    assert await spent(sessions, door) == (COST, TOKENS)
+    assert await spent(sessions, gateway_socket) == (COST, TOKENS)
 
 
 async def test_an_answer_that_is_not_streamed_is_charged_too(
-    open_door: OpenDoor, start: Start, model: Host, sessions: Sessions
+    open_socket: OpenSocket, start: Start, model: Host, sessions: Sessions
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start()
     message = {"type": "message", "model": "claude-sonnet-4-5", "usage": USAGE | {"output_tokens": 500}}
     model.answer = saying(200, message)
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=BODY | {"stream": False}) as answer:
             assert await answer.json() == message
 
-    assert await spent(sessions, door) == (COST, TOKENS)
+    assert await spent(sessions, gateway_socket) == (COST, TOKENS)
 
 
 async def test_counting_tokens_costs_nothing(
-    open_door: OpenDoor, start: Start, model: Host, sessions: Sessions
+    open_socket: OpenSocket, start: Start, model: Host, sessions: Sessions
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start()
     model.answer = saying(200, {"input_tokens": 7})
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages/count_tokens", json=BODY) as answer:
             assert await answer.json() == {"input_tokens": 7}
 
-    assert await spent(sessions, door) == (0.0, 0)
+    assert await spent(sessions, gateway_socket) == (0.0, 0)
 
 
 async def test_who_hangs_up_pays_for_what_was_said(
-    open_door: OpenDoor, start: Start, model: Host, sessions: Sessions
+    open_socket: OpenSocket, start: Start, model: Host, sessions: Sessions
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     runner = await start()
     hung_up = asyncio.Event()
 
@@ -79,7 +79,7 @@ async def test_who_hangs_up_pays_for_what_was_said(
                 hung_up.set()
 
     model.answer = streaming(*STREAM, before_each=stop_before_the_count)
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             async for chunk in answer.content.iter_any():
                 if b"content_block_delta" in chunk:
@@ -89,7 +89,7 @@ async def test_who_hangs_up_pays_for_what_was_said(
     await finished(runner)
 
     # 400 characters that were never counted are taken for 100 tokens.
-    assert await spent(sessions, door) == (0.015, 13_100)
+    assert await spent(sessions, gateway_socket) == (0.015, 13_100)
 
 
 async def finished(runner: web.AppRunner) -> None:
@@ -97,9 +97,9 @@ async def finished(runner: web.AppRunner) -> None:
 
 
 async def test_who_hangs_up_before_the_first_word_pays_for_the_question(
-    open_door: OpenDoor, start: Start, model: Host, sessions: Sessions
+    open_socket: OpenSocket, start: Start, model: Host, sessions: Sessions
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     runner = await start()
     asked, go_on = asyncio.Event(), asyncio.Event()
 
@@ -109,7 +109,7 @@ async def test_who_hangs_up_before_the_first_word_pays_for_the_question(
         return await streaming(*STREAM[:1])(request)
 
     model.answer = answer_after_the_hang_up
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         calling = asyncio.create_task(client.post("/v1/messages", json=BODY))
         await asked.wait()
         calling.cancel()
@@ -118,17 +118,17 @@ async def test_who_hangs_up_before_the_first_word_pays_for_the_question(
     go_on.set()
     await finished(runner)
 
-    assert (await spent(sessions, door))[1] == 13_001
+    assert (await spent(sessions, gateway_socket))[1] == 13_001
 
 
 async def test_a_used_up_budget_refuses_the_next_call_and_says_what_to_do(
-    open_door: OpenDoor, start: Start, model: Host, sessions: Sessions
+    open_socket: OpenSocket, start: Start, model: Host, sessions: Sessions
 ) -> None:
-    door = await open_door(budget_usd=0.02)
+    gateway_socket = await open_socket(budget_usd=0.02)
     await start()
     model.answer = streaming(*STREAM)
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             await answer.read()
         async with client.post("/v1/messages", json=BODY) as answer:
@@ -140,18 +140,18 @@ async def test_a_used_up_budget_refuses_the_next_call_and_says_what_to_do(
         "raise budget_usd on the ticket or project and retry the task."
     )
     assert told == error(sentence, "billing_error")
-    assert await refusal(sessions, door) == sentence
+    assert await refusal(sessions, gateway_socket) == sentence
     assert len(model.asked) == 1
 
 
 async def test_a_real_agent_stops_at_once_when_the_budget_is_used_up(
-    open_door: OpenDoor, start: Start, model: Host, tmp_path: Path
+    open_socket: OpenSocket, start: Start, model: Host, tmp_path: Path
 ) -> None:
-    door = await open_door(budget_usd=0.0)
+    gateway_socket = await open_socket(budget_usd=0.0)
     await start()
 
-    async with door.port() as base:
-        messages = await _ask_agent(base, door.token, tmp_path)
+    async with gateway_socket.port() as base:
+        messages = await _ask_agent(base, gateway_socket.token, tmp_path)
 
     result = next(message for message in messages if isinstance(message, ResultMessage))
     assert result.is_error
@@ -178,21 +178,21 @@ async def _ask_agent(base: str, token: str, folder: Path, **more: Any) -> list[M
 
 
 async def test_without_a_key_the_scripted_model_plays_and_is_charged_as_sonnet(
-    open_door: OpenDoor, start: Start, sessions: Sessions
+    open_socket: OpenSocket, start: Start, sessions: Sessions
 ) -> None:
-    door = await open_door(title="Calculate the binomial coefficient", description="C(50,25)")
+    gateway_socket = await open_socket(title="Calculate the binomial coefficient", description="C(50,25)")
     await start(anthropic_api_key=None)
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             assert answer.status == 200
             assert b"tool_use" in await answer.read()
 
-    cost, tokens = await spent(sessions, door)
+    cost, tokens = await spent(sessions, gateway_socket)
     assert cost > 0
     assert tokens > 0
     async with sessions() as session:
-        sandbox = await session.get_one(Sandbox, door.sandbox.id)
+        sandbox = await session.get_one(Sandbox, gateway_socket.sandbox.id)
     assert sandbox.simulated_cost_usd == sandbox.cost_usd
 
 
@@ -203,52 +203,52 @@ def test_a_sentence_about_money_says_when_it_is_simulated() -> None:
 
 
 async def test_a_task_that_no_script_covers_is_refused_for_good(
-    open_door: OpenDoor, start: Start, sessions: Sessions
+    open_socket: OpenSocket, start: Start, sessions: Sessions
 ) -> None:
-    door = await open_door(title="Something else", description="entirely")
+    gateway_socket = await open_socket(title="Something else", description="entirely")
     await start(anthropic_api_key=None)
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             assert answer.status == 400
             assert (await answer.json())["error"]["message"] == NO_SCRIPT
 
-    assert await refusal(sessions, door) == NO_SCRIPT
+    assert await refusal(sessions, gateway_socket) == NO_SCRIPT
 
 
 @pytest.mark.parametrize("status", [401, 402, 403])
 async def test_a_final_refusal_of_the_host_is_kept_and_no_further_call_is_made(
-    open_door: OpenDoor, start: Start, model: Host, sessions: Sessions, status: int
+    open_socket: OpenSocket, start: Start, model: Host, sessions: Sessions, status: int
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start()
     model.answer = saying(status, error(f"no, not with {KEY}", "authentication_error"))
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             assert answer.status == status
             assert (await answer.json())["error"]["message"] == "no, not with ***"
         async with client.post("/v1/messages", json=BODY) as answer:
             assert answer.status == 400
 
-    assert await refusal(sessions, door) == "no, not with ***"
+    assert await refusal(sessions, gateway_socket) == "no, not with ***"
     assert len(model.asked) == 1
 
 
 @pytest.mark.parametrize("status", [400, 429, 500, 529])
 async def test_a_passing_failure_is_passed_on_for_the_agent_to_try_again(
-    open_door: OpenDoor, start: Start, model: Host, sessions: Sessions, status: int
+    open_socket: OpenSocket, start: Start, model: Host, sessions: Sessions, status: int
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start()
     model.answer = saying(status, error("not now"), **{"retry-after": "3"})
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             assert (answer.status, answer.headers["retry-after"]) == (status, "3")
             assert await answer.json() == error("not now")
 
-    assert await refusal(sessions, door) is None
+    assert await refusal(sessions, gateway_socket) is None
 
 
 PICTURE = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYGAAAAAEAAH2FzhVAAAAAElFTkSuQmCC")
@@ -264,17 +264,17 @@ steps:
 
 @pytest.mark.parametrize("name", ["claude-opus-4-6", "claude-sonnet-4-5"])
 async def test_a_real_agent_works_through_the_gateway(
-    open_door: OpenDoor, start: Start, *, tmp_path: Path, name: str
+    open_socket: OpenSocket, start: Start, *, tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "picture.png").write_bytes(PICTURE)
     scripts = tmp_path / "scripts"
     scripts.mkdir()
     (scripts / "look.yaml").write_text(LOOK_AT_PICTURE.replace("PICTURE", str(tmp_path / "picture.png")))
-    door = await open_door(title="hello", description="look")
+    gateway_socket = await open_socket(title="hello", description="look")
     await start(anthropic_api_key=None, scripts_dir=scripts)
 
-    async with door.port() as base:
-        messages = await _ask_agent(base, door.token, tmp_path, model=name)
+    async with gateway_socket.port() as base:
+        messages = await _ask_agent(base, gateway_socket.token, tmp_path, model=name)
 
     result = next(message for message in messages if isinstance(message, ResultMessage))
     assert (result.is_error, result.result) == (False, "looked")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.gateway.answers import BODY
-from tests.gateway.conftest import OpenDoor, Start
+from tests.gateway.conftest import OpenSocket, Start
 from tests.gateway.places import Host
 
 URL = {"type": "url", "url": "https://attacker.example/?stolen"}
@@ -51,11 +51,11 @@ WAYS_OUT = {
 SKILLS = {"container": {"skills": [{"type": "custom", "skill_id": "skill_011", "version": "latest"}]}}
 
 
-async def send(open_door: OpenDoor, start: Start, body: Any, *, features: list[str], path: str) -> tuple[int, str]:
-    door = await open_door(project_settings={"model_features": features})
+async def send(open_socket: OpenSocket, start: Start, body: Any, *, features: list[str], path: str) -> tuple[int, str]:
+    gateway_socket = await open_socket(project_settings={"model_features": features})
     await start()
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    async with door.client(**HEADERS) as client:
+    async with gateway_socket.client(**HEADERS) as client:
         async with client.post(path, data=data) as answer:
             return answer.status, await answer.text()
 
@@ -63,11 +63,11 @@ async def send(open_door: OpenDoor, start: Start, body: Any, *, features: list[s
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/messages/count_tokens"])
 @pytest.mark.parametrize("way", WAYS_OUT)
 async def test_a_feature_that_reaches_past_the_sandbox_is_refused(
-    open_door: OpenDoor, start: Start, *, model: Host, way: str, path: str
+    open_socket: OpenSocket, start: Start, *, model: Host, way: str, path: str
 ) -> None:
     feature, more = WAYS_OUT[way]
 
-    status, told = await send(open_door, start, BODY | more, features=[], path=path)
+    status, told = await send(open_socket, start, BODY | more, features=[], path=path)
 
     assert (status, model.asked) == (400, [])
     assert f"allow it with {feature} in settings.model_features" in told
@@ -75,11 +75,11 @@ async def test_a_feature_that_reaches_past_the_sandbox_is_refused(
 
 @pytest.mark.parametrize("way", WAYS_OUT)
 async def test_the_same_request_goes_through_where_the_project_allows_it(
-    open_door: OpenDoor, start: Start, *, model: Host, way: str
+    open_socket: OpenSocket, start: Start, *, model: Host, way: str
 ) -> None:
     feature, more = WAYS_OUT[way]
 
-    status, _ = await send(open_door, start, BODY | more, features=[feature], path="/v1/messages")
+    status, _ = await send(open_socket, start, BODY | more, features=[feature], path="/v1/messages")
 
     assert status == 200
     assert json.loads(model.asked[0].body) == BODY | more
@@ -87,9 +87,9 @@ async def test_the_same_request_goes_through_where_the_project_allows_it(
 
 @pytest.mark.parametrize(("features", "status"), [(["code_execution"], 400), (["code_execution", "skills"], 200)])
 async def test_skills_have_to_be_allowed_besides_code_execution(
-    open_door: OpenDoor, start: Start, *, model: Host, features: list[str], status: int
+    open_socket: OpenSocket, start: Start, *, model: Host, features: list[str], status: int
 ) -> None:
-    assert (await send(open_door, start, BODY | SKILLS, features=features, path="/v1/messages"))[0] == status
+    assert (await send(open_socket, start, BODY | SKILLS, features=features, path="/v1/messages"))[0] == status
     assert len(model.asked) == (status == 200)
 
 
@@ -122,20 +122,22 @@ HIDDEN_TOOL = b'{"model":"m","messages":[],"tools":[{"type":"web_search_20250305
     ],
 )
 async def test_a_request_that_parsers_may_read_differently_is_refused(
-    open_door: OpenDoor, start: Start, *, model: Host, body: bytes
+    open_socket: OpenSocket, start: Start, *, model: Host, body: bytes
 ) -> None:
-    status, _ = await send(open_door, start, body, features=[], path="/v1/messages")
+    status, _ = await send(open_socket, start, body, features=[], path="/v1/messages")
 
     assert (status, model.asked) == (400, [])
 
 
-async def test_unknown_fields_betas_and_parameters_are_left_out(open_door: OpenDoor, start: Start, model: Host) -> None:
-    door = await open_door()
+async def test_unknown_fields_betas_and_parameters_are_left_out(
+    open_socket: OpenSocket, start: Start, model: Host
+) -> None:
+    gateway_socket = await open_socket()
     await start()
     more = {"service_tier": "auto", "speed": "fast", "inference_geo": "x", "something_new": {"url": "https://x"}}
     betas = "claude-code-20250219,files-api-2025-04-14, effort-2025-11-24,mcp-client-2025-11-20"
 
-    async with door.client(**{"anthropic-beta": betas, "anthropic-secret": "x"}) as client:
+    async with gateway_socket.client(**{"anthropic-beta": betas, "anthropic-secret": "x"}) as client:
         async with client.post("/v1/messages?beta=true&x=1", json=BODY | more) as answer:
             assert answer.status == 200
 
@@ -146,7 +148,7 @@ async def test_unknown_fields_betas_and_parameters_are_left_out(open_door: OpenD
     assert asked.path == "/v1/messages?beta=true"
 
 
-async def test_what_an_agent_needs_goes_through_as_it_came(open_door: OpenDoor, start: Start, model: Host) -> None:
+async def test_what_an_agent_needs_goes_through_as_it_came(open_socket: OpenSocket, start: Start, model: Host) -> None:
     cached = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
     body = {
@@ -184,7 +186,7 @@ async def test_what_an_agent_needs_goes_through_as_it_came(open_door: OpenDoor, 
         "metadata": {"user_id": "u"},
     }
 
-    status, _ = await send(open_door, start, body, features=[], path="/v1/messages")
+    status, _ = await send(open_socket, start, body, features=[], path="/v1/messages")
 
     assert status == 200
     assert json.loads(model.asked[0].body) == body

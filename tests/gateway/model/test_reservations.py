@@ -16,7 +16,7 @@ from omoi_os.gateway.model.prices import Usage, cost_usd
 from omoi_os.sandboxes.models import ModelReservation
 from omoi_os.sandboxes.reservations import Estimate, Refused, Reserved, reserve
 from tests.gateway.answers import BODY, error, saying, spent
-from tests.gateway.conftest import OpenDoor, Start
+from tests.gateway.conftest import OpenSocket, Start
 from tests.gateway.places import Host
 
 MODEL = "claude-sonnet-4-5"
@@ -39,34 +39,34 @@ async def open_reservations(sessions: Sessions) -> int:
 
 
 async def test_sixteen_parallel_calls_spend_no_more_than_the_budget(
-    open_door: OpenDoor, start: Start, *, model: Host, sessions: Sessions
+    open_socket: OpenSocket, start: Start, *, model: Host, sessions: Sessions
 ) -> None:
-    door = await open_door(budget_usd=0.05)
+    gateway_socket = await open_socket(budget_usd=0.05)
     await start()
     model.answer = dearest
 
     async def ask() -> int:
-        async with door.client() as client, client.post("/v1/messages", json=question()) as answer:
+        async with gateway_socket.client() as client, client.post("/v1/messages", json=question()) as answer:
             await answer.read()
             return answer.status
 
     statuses = await asyncio.gather(*(ask() for _ in range(16)))
 
-    cost, _ = await spent(sessions, door)
+    cost, _ = await spent(sessions, gateway_socket)
     assert 0.04 < cost <= 0.05
     assert set(statuses) == {200, 400}
     assert await open_reservations(sessions) == 0
 
 
 async def test_the_last_call_is_capped_to_what_the_budget_has_left(
-    open_door: OpenDoor, start: Start, *, model: Host, sessions: Sessions
+    open_socket: OpenSocket, start: Start, *, model: Host, sessions: Sessions
 ) -> None:
-    door = await open_door(budget_usd=0.05)
+    gateway_socket = await open_socket(budget_usd=0.05)
     await start()
     model.answer = dearest
     thinking = {"type": "enabled", "budget_tokens": 31_999}
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=question(max_tokens=32_000, thinking=thinking)) as answer:
             assert answer.status == 200
         async with client.post("/v1/messages", json=question()) as answer:
@@ -76,28 +76,28 @@ async def test_the_last_call_is_capped_to_what_the_budget_has_left(
     sent = json.loads(model.asked[0].body)
     assert 3_000 < sent["max_tokens"] < 3_334
     assert 1_024 <= sent["thinking"]["budget_tokens"] < sent["max_tokens"]
-    assert (await spent(sessions, door))[0] <= 0.05
+    assert (await spent(sessions, gateway_socket))[0] <= 0.05
     assert told.startswith("The budget of $0.05 for this task is used up ($0.05 spent, and the next model call")
 
 
-async def test_input_that_the_budget_cannot_pay_is_not_sent(open_door: OpenDoor, start: Start, model: Host) -> None:
-    door = await open_door(budget_usd=0.01)
+async def test_input_that_the_budget_cannot_pay_is_not_sent(open_socket: OpenSocket, start: Start, model: Host) -> None:
+    gateway_socket = await open_socket(budget_usd=0.01)
     await start()
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=question(system="word " * 100_000)) as answer:
             assert answer.status == 400
 
     assert model.asked == []
 
 
-async def test_an_image_is_not_counted_by_its_bytes(open_door: OpenDoor, start: Start, model: Host) -> None:
-    door = await open_door(budget_usd=0.1)
+async def test_an_image_is_not_counted_by_its_bytes(open_socket: OpenSocket, start: Start, model: Host) -> None:
+    gateway_socket = await open_socket(budget_usd=0.1)
     await start()
     source = {"type": "base64", "media_type": "image/png", "data": "A" * 1_000_000}
     messages = [{"role": "user", "content": [{"type": "image", "source": source}]}]
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=question(messages=messages)) as answer:
             assert answer.status == 200
 
@@ -106,13 +106,13 @@ async def test_an_image_is_not_counted_by_its_bytes(open_door: OpenDoor, start: 
 
 @pytest.mark.parametrize("status", [200, 400, 429, 500])
 async def test_a_reservation_ends_with_its_call(
-    open_door: OpenDoor, start: Start, *, model: Host, sessions: Sessions, status: int
+    open_socket: OpenSocket, start: Start, *, model: Host, sessions: Sessions, status: int
 ) -> None:
-    door = await open_door(budget_usd=1.05)
+    gateway_socket = await open_socket(budget_usd=1.05)
     runner = await start()
     model.answer = saying(status, error("no"))
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=question()) as answer:
             await answer.read()
     await runner.app[PARTS].background.finish(timeout=60)
@@ -121,9 +121,9 @@ async def test_a_reservation_ends_with_its_call(
 
 
 async def test_a_reservation_holds_until_the_usage_of_a_caller_that_hung_up_is_known(
-    open_door: OpenDoor, start: Start, *, model: Host, sessions: Sessions
+    open_socket: OpenSocket, start: Start, *, model: Host, sessions: Sessions
 ) -> None:
-    door = await open_door(budget_usd=0.02)
+    gateway_socket = await open_socket(budget_usd=0.02)
     runner = await start()
     asked, go_on = asyncio.Event(), asyncio.Event()
 
@@ -133,7 +133,7 @@ async def test_a_reservation_holds_until_the_usage_of_a_caller_that_hung_up_is_k
         return await dearest(request)
 
     model.answer = answer_late
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         calling = asyncio.create_task(client.post("/v1/messages", json=question()))
         await asked.wait()
         calling.cancel()
@@ -143,21 +143,23 @@ async def test_a_reservation_holds_until_the_usage_of_a_caller_that_hung_up_is_k
         await runner.app[PARTS].background.finish(timeout=60)
 
     assert await open_reservations(sessions) == 0
-    assert (await spent(sessions, door))[0] >= cost_usd(MODEL, Usage(output_tokens=1000))
+    assert (await spent(sessions, gateway_socket))[0] >= cost_usd(MODEL, Usage(output_tokens=1000))
 
 
 async def test_the_reservation_of_a_gateway_that_crashed_expires(
-    open_door: OpenDoor, start: Start, *, model: Host, sessions: Sessions
+    open_socket: OpenSocket, start: Start, *, model: Host, sessions: Sessions
 ) -> None:
-    door = await open_door(budget_usd=0.05)
+    gateway_socket = await open_socket(budget_usd=0.05)
     await start()
     async with sessions.begin() as session:
         gone = datetime.now(UTC) - timedelta(seconds=1)
         session.add(
-            ModelReservation(id=uuid4(), task_id=door.task.id, gateway_id=uuid4(), amount_usd=0.05, expires_at=gone)
+            ModelReservation(
+                id=uuid4(), task_id=gateway_socket.task.id, gateway_id=uuid4(), amount_usd=0.05, expires_at=gone
+            )
         )
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=question()) as answer:
             assert answer.status == 200
 
@@ -165,14 +167,14 @@ async def test_the_reservation_of_a_gateway_that_crashed_expires(
 
 
 async def test_gateways_that_reserve_at_once_do_not_reserve_the_same_money(
-    open_door: OpenDoor, sessions: Sessions
+    open_socket: OpenSocket, sessions: Sessions
 ) -> None:
-    door = await open_door(budget_usd=1.05)
+    gateway_socket = await open_socket(budget_usd=1.05)
     estimate = Estimate(input_usd=0.1, usual_input_usd=0.1, output_token_usd=0.0001, max_tokens=1000, min_tokens=100)
 
     async def reserve_one() -> object:
         async with sessions.begin() as session:
-            return await reserve(session, door.sandbox.id, estimate, gateway_id=uuid4())
+            return await reserve(session, gateway_socket.sandbox.id, estimate, gateway_id=uuid4())
 
     outcomes = await asyncio.gather(*(reserve_one() for _ in range(16)))
 

@@ -1,4 +1,4 @@
-"""Model calls through a door: what goes on to the model's host, and what comes back."""
+"""Model calls through a gateway socket: what goes on to the model's host, and what comes back."""
 
 import asyncio
 import json
@@ -9,21 +9,26 @@ from aiohttp import ClientError, web
 
 from omoi_os.sandboxes.lifecycle import Purpose
 from tests.gateway.answers import BODY, STREAM, saying, streaming
-from tests.gateway.conftest import KEY, OpenDoor, Start
+from tests.gateway.conftest import KEY, OpenSocket, Start
 from tests.gateway.places import Host
 
 BETA = "interleaved-thinking-2025-05-14"
 
 
 async def test_the_real_key_is_added_and_the_sandbox_s_own_is_taken_away(
-    open_door: OpenDoor, start: Start, model: Host
+    open_socket: OpenSocket, start: Start, model: Host
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start()
     model.answer = streaming(*STREAM)
-    headers = {"x-api-key": door.token, "anthropic-version": "2023-06-01", "anthropic-beta": BETA, "Cookie": "c=1"}
+    headers = {
+        "x-api-key": gateway_socket.token,
+        "anthropic-version": "2023-06-01",
+        "anthropic-beta": BETA,
+        "Cookie": "c=1",
+    }
 
-    async with door.client(**headers) as client:
+    async with gateway_socket.client(**headers) as client:
         async with client.post("/v1/messages?beta=true", json=BODY) as answer:
             assert await answer.read() == b"".join(STREAM)
             assert "anthropic-organization-id" not in answer.headers
@@ -35,23 +40,23 @@ async def test_the_real_key_is_added_and_the_sandbox_s_own_is_taken_away(
     assert asked.headers["anthropic-beta"] == BETA
     assert "Authorization" not in asked.headers
     assert "Cookie" not in asked.headers
-    assert door.token not in str(asked.headers)
+    assert gateway_socket.token not in str(asked.headers)
     assert asked.path == "/v1/messages?beta=true"
     assert json.loads(asked.body) == BODY
 
 
-async def test_the_token_may_come_as_the_key_alone(open_door: OpenDoor, start: Start, model: Host) -> None:
-    door = await open_door()
+async def test_the_token_may_come_as_the_key_alone(open_socket: OpenSocket, start: Start, model: Host) -> None:
+    gateway_socket = await open_socket()
     await start()
     model.answer = streaming(*STREAM)
 
-    async with door.client(token="", **{"x-api-key": door.token}) as client:
+    async with gateway_socket.client(token="", **{"x-api-key": gateway_socket.token}) as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             assert answer.status == 200
 
 
-async def test_each_piece_arrives_before_the_next_is_sent(open_door: OpenDoor, start: Start, model: Host) -> None:
-    door = await open_door()
+async def test_each_piece_arrives_before_the_next_is_sent(open_socket: OpenSocket, start: Start, model: Host) -> None:
+    gateway_socket = await open_socket()
     await start()
     arrived = asyncio.Semaphore(1)
 
@@ -59,7 +64,7 @@ async def test_each_piece_arrives_before_the_next_is_sent(open_door: OpenDoor, s
         await arrived.acquire()
 
     model.answer = streaming(*STREAM, before_each=until_the_last_has_arrived)
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             seen = []
             async for chunk in answer.content.iter_any():
@@ -69,12 +74,12 @@ async def test_each_piece_arrives_before_the_next_is_sent(open_door: OpenDoor, s
     assert seen == STREAM
 
 
-async def test_a_long_conversation_goes_through_whole(open_door: OpenDoor, start: Start, model: Host) -> None:
-    door = await open_door()
+async def test_a_long_conversation_goes_through_whole(open_socket: OpenSocket, start: Start, model: Host) -> None:
+    gateway_socket = await open_socket()
     await start()
     body = json.dumps(BODY | {"system": "x" * (8 << 20)}).encode()
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", data=BytesIO(body)) as answer:
             assert answer.status == 200
 
@@ -82,9 +87,9 @@ async def test_a_long_conversation_goes_through_whole(open_door: OpenDoor, start
 
 
 async def test_a_stream_that_breaks_upstream_breaks_for_the_agent_too(
-    open_door: OpenDoor, start: Start, model: Host
+    open_socket: OpenSocket, start: Start, model: Host
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start()
     arrived = asyncio.Event()
 
@@ -98,7 +103,7 @@ async def test_a_stream_that_breaks_upstream_breaks_for_the_agent_too(
         return response
 
     model.answer = breaking
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             assert await answer.content.readany() == STREAM[0]
             arrived.set()
@@ -106,23 +111,23 @@ async def test_a_stream_that_breaks_upstream_breaks_for_the_agent_too(
                 await answer.content.read()
 
 
-async def test_a_host_that_is_not_there_is_a_failure_that_passes(open_door: OpenDoor, start: Start) -> None:
-    door = await open_door()
+async def test_a_host_that_is_not_there_is_a_failure_that_passes(open_socket: OpenSocket, start: Start) -> None:
+    gateway_socket = await open_socket()
     await start(anthropic_base_url="http://127.0.0.1:9")
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             assert answer.status == 502
             assert "does not answer" in (await answer.json())["error"]["message"]
             assert "x-should-retry" not in answer.headers
 
 
-async def test_a_redirect_is_not_followed_with_the_key(open_door: OpenDoor, start: Start, model: Host) -> None:
-    door = await open_door()
+async def test_a_redirect_is_not_followed_with_the_key(open_socket: OpenSocket, start: Start, model: Host) -> None:
+    gateway_socket = await open_socket()
     await start()
     model.answer = saying(307, {}, Location=f"{model.url}/elsewhere")
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             assert answer.status == 502
 
@@ -130,12 +135,12 @@ async def test_a_redirect_is_not_followed_with_the_key(open_door: OpenDoor, star
 
 
 async def test_a_configured_model_takes_the_place_of_the_one_asked_for(
-    open_door: OpenDoor, start: Start, model: Host
+    open_socket: OpenSocket, start: Start, model: Host
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start(model="claude-haiku-4-5")
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             await answer.read()
 
@@ -147,12 +152,12 @@ async def test_a_configured_model_takes_the_place_of_the_one_asked_for(
     [("GET", "/v1/models"), ("POST", "/v1/files"), ("GET", "/v1/messages"), ("POST", "/v1/messages/batches")],
 )
 async def test_nothing_else_of_the_model_s_api_is_open(
-    open_door: OpenDoor, start: Start, model: Host, method: str, path: str
+    open_socket: OpenSocket, start: Start, model: Host, method: str, path: str
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     await start()
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.request(method, path) as answer:
             assert answer.status == 403
             assert (await answer.json())["error"]["type"] == "permission_error"
@@ -160,26 +165,26 @@ async def test_nothing_else_of_the_model_s_api_is_open(
     assert model.asked == []
 
 
-async def test_errors_of_the_door_come_in_the_agent_s_own_form(open_door: OpenDoor, start: Start) -> None:
-    door = await open_door()
+async def test_errors_of_the_gateway_socket_come_in_the_agent_s_own_form(open_socket: OpenSocket, start: Start) -> None:
+    gateway_socket = await open_socket()
     await start()
 
-    async with door.client(token="sbx_wrong") as client:
+    async with gateway_socket.client(token="sbx_wrong") as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             assert answer.status == 401
             assert (await answer.json())["error"]["type"] == "authentication_error"
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", data=b"[1") as answer:
             assert (answer.status, answer.headers["x-should-retry"]) == (400, "false")
         async with client.head("/api/hello") as answer:
             assert answer.status == 200
 
 
-async def test_a_sandbox_that_verifies_calls_no_model(open_door: OpenDoor, start: Start, model: Host) -> None:
-    door = await open_door(purpose=Purpose.VERIFY)
+async def test_a_sandbox_that_verifies_calls_no_model(open_socket: OpenSocket, start: Start, model: Host) -> None:
+    gateway_socket = await open_socket(purpose=Purpose.VERIFY)
     await start()
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             assert answer.status == 403
 

@@ -20,13 +20,13 @@ from omoi_os.sandboxes.models import SandboxMessage
 from omoi_os.stream.models import Change, Outbox
 from tests.conftest import NOON
 from tests.gateway.answers import BODY, STREAM, streaming
-from tests.gateway.conftest import OpenDoor, Start
-from tests.gateway.places import Door, Host
+from tests.gateway.conftest import OpenSocket, Start
+from tests.gateway.places import GatewaySocket, Host
 
 
-async def say(sessions: Sessions, bus: PostgresBus, door: Door, *, delivered: bool) -> UUID:
+async def say(sessions: Sessions, bus: PostgresBus, gateway_socket: GatewaySocket, *, delivered: bool) -> UUID:
     async with sessions.begin() as session:
-        sandbox = await repository.lock(session, door.sandbox.id)
+        sandbox = await repository.lock(session, gateway_socket.sandbox.id)
         draft = messages.Draft("hello", MessageType.USER_MESSAGE, Deliver.NEXT_TOOL)
         by = messages.Speaker("user:ada@example.org")
         message_id = await messages.queue(session, bus, sandbox.id, draft, by=by, now=NOON)
@@ -49,14 +49,20 @@ async def status(sessions: Sessions, message_id: UUID) -> str:
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/messages?beta=true"])
 async def test_a_message_in_a_request_to_the_model_is_seen(
-    open_door: OpenDoor, start: Start, model: Host, sessions: Sessions, *, bus: PostgresBus, path: str
+    open_socket: OpenSocket,
+    start: Start,
+    model: Host,
+    sessions: Sessions,
+    *,
+    bus: PostgresBus,
+    path: str,
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     runner = await start()
     model.answer = streaming(*STREAM)
-    delivered, undelivered = [await say(sessions, bus, door, delivered=flag) for flag in (True, False)]
+    delivered, undelivered = [await say(sessions, bus, gateway_socket, delivered=flag) for flag in (True, False)]
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post(path, json=with_marks(delivered, undelivered)) as answer:
             assert await answer.read() == b"".join(STREAM)
     await runner.app[PARTS].background.finish(timeout=30)
@@ -66,13 +72,13 @@ async def test_a_message_in_a_request_to_the_model_is_seen(
 
 
 async def test_counting_tokens_is_not_seeing(
-    open_door: OpenDoor, start: Start, sessions: Sessions, bus: PostgresBus
+    open_socket: OpenSocket, start: Start, sessions: Sessions, bus: PostgresBus
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     runner = await start()
-    message_id = await say(sessions, bus, door, delivered=True)
+    message_id = await say(sessions, bus, gateway_socket, delivered=True)
 
-    async with door.client() as client:
+    async with gateway_socket.client() as client:
         async with client.post("/v1/messages/count_tokens", json=with_marks(message_id)) as answer:
             assert answer.status == 200
     await runner.app[PARTS].background.finish(timeout=30)
@@ -80,8 +86,10 @@ async def test_counting_tokens_is_not_seeing(
     assert await status(sessions, message_id) == "delivered"
 
 
-async def test_another_sandbox_s_message_is_not_seen(open_door: OpenDoor, sessions: Sessions, bus: PostgresBus) -> None:
-    mine, other = await open_door(), await open_door()
+async def test_another_sandbox_s_message_is_not_seen(
+    open_socket: OpenSocket, sessions: Sessions, bus: PostgresBus
+) -> None:
+    mine, other = await open_socket(), await open_socket()
     message_id = await say(sessions, bus, other, delivered=True)
     sightings = Sightings(sessions, bus)
 
@@ -94,21 +102,21 @@ async def test_another_sandbox_s_message_is_not_seen(open_door: OpenDoor, sessio
 
 
 async def test_what_was_recorded_is_not_asked_for_again(
-    open_door: OpenDoor, sessions: Sessions, bus: PostgresBus
+    open_socket: OpenSocket, sessions: Sessions, bus: PostgresBus
 ) -> None:
-    door = await open_door()
-    message_id = await say(sessions, bus, door, delivered=True)
+    gateway_socket = await open_socket()
+    message_id = await say(sessions, bus, gateway_socket, delivered=True)
     sightings = Sightings(sessions, bus)
     body = json.dumps(with_marks(message_id)).encode()
 
-    assert sightings.fresh(door.sandbox.id, json.dumps(BODY).encode()) == set()
-    found = sightings.fresh(door.sandbox.id, body)
+    assert sightings.fresh(gateway_socket.sandbox.id, json.dumps(BODY).encode()) == set()
+    found = sightings.fresh(gateway_socket.sandbox.id, body)
     assert found == {str(message_id)}
-    await sightings.record(door.sandbox.id, found)
-    assert sightings.fresh(door.sandbox.id, body) == set()
+    await sightings.record(gateway_socket.sandbox.id, found)
+    assert sightings.fresh(gateway_socket.sandbox.id, body) == set()
     # A restart forgets it, and its receipt stays what it was.
     again = Sightings(sessions, bus)
-    await again.record(door.sandbox.id, again.fresh(door.sandbox.id, body))
+    await again.record(gateway_socket.sandbox.id, again.fresh(gateway_socket.sandbox.id, body))
     async with sessions() as session:
         query = select(Outbox).where(Outbox.change == Change.MESSAGE_STATUS).order_by(Outbox.xid, Outbox.id)
         told = [(row.data or {})["status"] for row in (await session.execute(query)).scalars()]
@@ -116,9 +124,9 @@ async def test_what_was_recorded_is_not_asked_for_again(
 
 
 async def test_a_message_that_is_queued_for_a_conversation_that_carried_it_before_is_seen_too(
-    open_door: OpenDoor, sessions: Sessions, bus: PostgresBus, monkeypatch: pytest.MonkeyPatch
+    open_socket: OpenSocket, sessions: Sessions, bus: PostgresBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine, other = await open_door(), await open_door()
+    mine, other = await open_socket(), await open_socket()
     message_id = await say(sessions, bus, other, delivered=True)
     sightings = Sightings(sessions, bus)
     body = json.dumps(with_marks(message_id)).encode()
@@ -134,28 +142,28 @@ async def test_a_message_that_is_queued_for_a_conversation_that_carried_it_befor
 
 
 async def test_what_could_not_be_recorded_is_found_again(
-    open_door: OpenDoor, bus: PostgresBus, short_tmp: Path
+    open_socket: OpenSocket, bus: PostgresBus, short_tmp: Path
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     engine = make_engine(f"postgresql://nobody@/none?host={short_tmp}")
     sightings = Sightings(make_sessions(engine), bus)
     body = json.dumps(with_marks(uuid7())).encode()
 
-    found = sightings.fresh(door.sandbox.id, body)
-    await sightings.record(door.sandbox.id, found)
+    found = sightings.fresh(gateway_socket.sandbox.id, body)
+    await sightings.record(gateway_socket.sandbox.id, found)
 
-    assert sightings.fresh(door.sandbox.id, body) == found != set()
+    assert sightings.fresh(gateway_socket.sandbox.id, body) == found != set()
     await engine.dispose()
 
 
 async def test_marks_that_an_agent_makes_up_are_bounded(
-    open_door: OpenDoor, sessions: Sessions, bus: PostgresBus
+    open_socket: OpenSocket, sessions: Sessions, bus: PostgresBus
 ) -> None:
-    door = await open_door()
+    gateway_socket = await open_socket()
     sightings = Sightings(sessions, bus)
     body = json.dumps(with_marks(*(uuid7() for _ in range(3 * MAX_FRESH)))).encode()
 
-    found = [sightings.fresh(door.sandbox.id, body) for _ in range(4)]
+    found = [sightings.fresh(gateway_socket.sandbox.id, body) for _ in range(4)]
 
     assert [len(fresh) for fresh in found] == [MAX_FRESH, MAX_FRESH, MAX_FRESH, 0]
-    await sightings.record(door.sandbox.id, found[0])
+    await sightings.record(gateway_socket.sandbox.id, found[0])

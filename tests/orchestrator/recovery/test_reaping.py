@@ -100,7 +100,7 @@ async def test_a_sandbox_is_not_blamed_for_a_gateway_that_takes_no_connection(
 ) -> None:
     context = make_context(port=free_port(), stuck_after_seconds=0.05)
     sandbox_id = await a_running_sandbox(sessions, context, ago=timedelta(minutes=20))
-    (context.settings.doors_dir / sandbox_id).mkdir(parents=True)
+    (context.settings.gateway_sockets_dir / sandbox_id).mkdir(parents=True)
     async with an_api(context.settings.port):
         for _ in range(3):
             await _reap(context)

@@ -14,7 +14,7 @@ from aiohttp import web
 from omoi_os.protocol import paths
 from omoi_os.providers.base import Resources, SandboxRef, SandboxSpec
 from omoi_os.providers.local.host.provider import LocalProvider
-from tests.providers.daytona import door, toolbox
+from tests.providers.daytona import gateway_listener, toolbox
 from tests.providers.daytona.records import Age, Record
 
 API_KEY = "dtn_tests"
@@ -62,8 +62,8 @@ class FakeDaytona:
 
     async def __aenter__(self) -> "FakeDaytona":
         self.local = LocalProvider(self.root / "sandboxes")
-        self.door = door.Door(self.root / "door", self.gateway_port)
-        await self.door.open()
+        self.gateway_socket = gateway_listener.GatewaySocket(self.root / "gateway_socket", self.gateway_port)
+        await self.gateway_socket.open()
         app = web.Application(middlewares=[self._gate], client_max_size=256 * 1024 * 1024)
         app.add_routes(
             [
@@ -90,7 +90,7 @@ class FakeDaytona:
         for record in list(self.records.values()):
             await self._remove(record)
         await self.runner.cleanup()
-        await self.door.close()
+        await self.gateway_socket.close()
 
     @property
     def toolbox_url(self) -> str:
@@ -168,11 +168,11 @@ class FakeDaytona:
         spec = SandboxSpec(
             id=record.id,
             owner="daytona",
-            argv=[sys.executable, "-I", "-S", "-c", door.INSIDE, str(self.gateway_port or 0)],
+            argv=[sys.executable, "-I", "-S", "-c", gateway_listener.INSIDE, str(self.gateway_port or 0)],
             env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": paths.HOME},
             resources=resources,
             lifetime=timedelta(days=1),
-            door=self.door.folder,
+            gateway_folder=self.gateway_socket.folder,
         )
         await self.local.create(spec)
         record.state = "started"

@@ -13,7 +13,7 @@ from tests.providers.daytona.records import Age
 from tests.providers.daytona.server import API_KEY, FakeDaytona
 
 #: What is a gap over the loopback server too. The others are Daytona's own; bubblewrap keeps them.
-GAPS = (Guarantee.DOOR, Guarantee.PIDS)
+GAPS = (Guarantee.BOUND_FOLDERS, Guarantee.PIDS)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -23,7 +23,11 @@ def test_the_settings_describe_it(tmp_path: Path) -> None:
 
     provider = make(load_settings(environ=environ, config_dir=tmp_path))
 
-    assert (provider.name, provider.has_door, provider.site) == ("daytona", False, "https://daytona.example.org/api eu")
+    assert (provider.name, provider.has_gateway_socket, provider.site) == (
+        "daytona",
+        False,
+        "https://daytona.example.org/api eu",
+    )
     assert "ai-agent-dev-light" in str(provider.limits_warning)
 
 
@@ -85,7 +89,7 @@ def test_its_gaps_are_told_with_their_reasons(tmp_path: Path) -> None:
         return set(known_gaps(provider))
 
     always = {
-        Guarantee.DOOR,
+        Guarantee.BOUND_FOLDERS,
         Guarantee.PIDS,
         "the_system_cannot_be_changed",
         "there_are_no_privileges",

@@ -59,7 +59,7 @@ async def test_the_settings_choose_the_docker_provider(
 
     provider = make_chosen_provider(settings)
 
-    assert (provider.name, provider.has_door, provider.runtime) == ("docker", True, IMAGE_RUNTIME)
+    assert (provider.name, provider.has_gateway_socket, provider.runtime) == ("docker", True, IMAGE_RUNTIME)
     assert [ref async for ref in provider.list(owner="nobody")] == []
 
 
@@ -107,7 +107,7 @@ async def test_a_sandbox_that_makes_no_sense_is_refused_at_once(provider: Docker
     for changes, reason in (
         ({"id": "no/name"}, "container's name"),
         ({"env": {"A": "x\0y"}}, "zero byte"),
-        ({"door": Path("/nonexistent/door")}, "not a folder"),
+        ({"gateway_folder": Path("/nonexistent/gateway")}, "not a folder"),
     ):
         with pytest.raises(ProviderError, match=reason):
             await provider.create(make_spec(**changes))

@@ -49,7 +49,7 @@ class WeakContainers:
     name = "weak-docker"
     site = "here"
     runtime = IMAGE_RUNTIME
-    has_door = False
+    has_gateway_socket = False
     limits = Limits(*["not limited"] * 4)
     limits_warning: str | None = None
 

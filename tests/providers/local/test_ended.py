@@ -137,11 +137,15 @@ async def test_waiting_callers_are_woken_by_the_end_itself(provider: LocalProvid
 async def test_after_its_supervisor_was_killed_an_ended_sandbox_still_runs_commands(
     provider: LocalProvider, make_spec: MakeSpec, root: Path, tmp_path: Path
 ) -> None:
-    door = tmp_path / "door"
-    door.mkdir(mode=0o755)
-    (door / "token").write_text("door")
+    gateway_folder = tmp_path / "gateway_folder"
+    gateway_folder.mkdir(mode=0o755)
+    (gateway_folder / "token").write_text("gateway_folder")
     ref = await provider.create(
-        make_spec(["sh", "-c", "id -u > /workspace/uid; exit 4"], env={"SECRET": "s", "PATH": "/bin"}, door=door)
+        make_spec(
+            ["sh", "-c", "id -u > /workspace/uid; exit 4"],
+            env={"SECRET": "s", "PATH": "/bin"},
+            gateway_folder=gateway_folder,
+        )
     )
     await provider.inspect(ref, wait=SOON)
     await kill_supervisor(root, ref)
@@ -151,7 +155,7 @@ async def test_after_its_supervisor_was_killed_an_ended_sandbox_still_runs_comma
 
     owner, own, token = seen.stdout.split()
     assert owner == own
-    assert token == b"door"
+    assert token == b"gateway_folder"
     told = dict(item.split("=", 1) for item in environment.stdout.decode().split("\0") if item)
     assert told == making.BARE_ENVIRONMENT
     report = await provider.inspect(ref)

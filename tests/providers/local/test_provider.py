@@ -334,19 +334,19 @@ async def test_a_sandbox_that_ends_leaves_no_group_behind(
     assert not any(Path(group).exists() for group in Machine().groups_for(root / ref).values())
 
 
-async def test_the_door_is_reached_and_reached_again_after_its_listener_was_restarted(
+async def test_the_gateway_socket_is_reached_and_reached_again_after_its_listener_was_restarted(
     provider: LocalProvider, make_spec: MakeSpec, tmp_path: Path
 ) -> None:
-    door = tmp_path / "door"
-    door.mkdir(mode=0o755)
-    ref = await provider.create(make_spec(door=door))
+    gateway_socket = tmp_path / "gateway_socket"
+    gateway_socket.mkdir(mode=0o755)
+    ref = await provider.create(make_spec(gateway_folder=gateway_socket))
     ask = "import socket; s = socket.socket(1); s.connect('/run/omoi/gateway.sock'); print(s.recv(9).decode())"
     write = "open('/run/omoi/x', 'w')"
 
     for word in (b"first", b"second"):
         with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(os.fspath(door / paths.DOOR_SOCKET))
-            (door / paths.DOOR_SOCKET).chmod(0o666)
+            listener.bind(os.fspath(gateway_socket / paths.GATEWAY_SOCKET))
+            (gateway_socket / paths.GATEWAY_SOCKET).chmod(0o666)
             listener.listen()
             listener.setblocking(False)
             asking = asyncio.create_task(provider.exec(ref, [sys.executable, "-I", "-c", ask], timeout=SOON))
@@ -354,16 +354,16 @@ async def test_the_door_is_reached_and_reached_again_after_its_listener_was_rest
             with connection:
                 connection.send(word)
                 assert (await asking).stdout == word + b"\n"
-        (door / paths.DOOR_SOCKET).unlink()
+        (gateway_socket / paths.GATEWAY_SOCKET).unlink()
     refused = await provider.exec(ref, [sys.executable, "-I", "-c", write], timeout=SOON)
     assert b"Read-only" in refused.stderr
 
 
-async def test_a_door_that_the_sandbox_could_not_pass_is_refused_at_once(
+async def test_a_gateway_socket_that_the_sandbox_could_not_pass_is_refused_at_once(
     provider: LocalProvider, make_spec: MakeSpec, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError, match="not a folder"):
-        await provider.create(make_spec(door=tmp_path / "missing"))
+        await provider.create(make_spec(gateway_folder=tmp_path / "missing"))
 
 
 async def test_many_sandboxes_start_side_by_side_each_with_a_uid_of_its_own(

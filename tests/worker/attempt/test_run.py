@@ -5,7 +5,7 @@ import os
 import signal
 from pathlib import Path
 
-from omoi_os.protocol.paths import DOOR_PORT
+from omoi_os.protocol.paths import GATEWAY_PORT
 from omoi_os.protocol.spool import read_frames
 from omoi_os.worker.processes import tree
 from tests.worker.conftest import BRANCH, TASK_ID, Worker, git
@@ -81,18 +81,18 @@ async def test_a_restart_of_the_server_in_the_middle_loses_nothing(
     assert "math.comb" in git(repository, "show", f"{BRANCH}:binomial.py")
 
 
-async def test_the_door_is_enough_and_a_restart_of_the_gateway_behind_it_goes_unnoticed(
+async def test_the_gateway_socket_is_enough_and_a_restart_of_the_gateway_behind_it_goes_unnoticed(
     worker: Worker, platform: Platform, root: Path, repository: Path
 ) -> None:
-    gate, door = root / "gate", root / "door"
+    gate, gateway_socket = root / "gate", root / "gateway_socket"
     os.mkfifo(gate)
-    door.mkdir()
-    platform.socket = door / "gateway.sock"
+    gateway_socket.mkdir()
+    platform.socket = gateway_socket / "gateway.sock"
     await platform.stop()
     await platform.start()
     platform.steps = [WRITE, {"tool": "Bash", "input": {"command": f"cat {gate}"}}, EDIT, BASH, BINOMIAL[-1]]
-    worker.behind_door = True
-    await worker.start(git_url=f"http://127.0.0.1:{DOOR_PORT}/git/{repository.name}")
+    worker.behind_gateway = True
+    await worker.start(git_url=f"http://127.0.0.1:{GATEWAY_PORT}/git/{repository.name}")
     await platform.wait_for(lambda: len(platform.of_type("agent.tool_use")) == 2)
 
     await platform.stop()

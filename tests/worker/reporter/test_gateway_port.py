@@ -1,4 +1,4 @@
-"""The door forwarder in front of a real unix socket."""
+"""The gateway socket forwarder in front of a real unix socket."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from omoi_os.worker.command import door_argv
-from omoi_os.worker.reporter.gateway_port import open_door
+from omoi_os.worker.command import gateway_port_argv
+from omoi_os.worker.reporter.gateway_port import open_gateway_port
 
 
 async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -30,7 +30,7 @@ async def ask(port: int, question: bytes) -> bytes:
 
 @pytest.fixture
 async def port(root: Path) -> AsyncIterator[int]:
-    server = await open_door(root / "gateway.sock", port=0, wait=20)
+    server = await open_gateway_port(root / "gateway.sock", port=0, wait=20)
     yield server.sockets[0].getsockname()[1]
     server.close()
     await server.wait_closed()
@@ -53,7 +53,7 @@ async def test_a_restarted_listener_is_found_again(root: Path, port: int) -> Non
 
 
 async def test_a_caller_is_let_go_when_the_gateway_stays_away(root: Path) -> None:
-    server = await open_door(root / "gateway.sock", port=0, wait=0.05)
+    server = await open_gateway_port(root / "gateway.sock", port=0, wait=0.05)
     assert await ask(server.sockets[0].getsockname()[1], b"anyone?") == b""
     server.close()
     await server.wait_closed()
@@ -73,8 +73,8 @@ async def test_the_forwarder_alone_runs_until_sigterm_and_then_goes_quietly(root
     # Its own network namespace, as in a sandbox: the port is fixed.
     async with await asyncio.start_unix_server(_echo, root / "gateway.sock"):
         process = await asyncio.create_subprocess_exec(
-            *("unshare", "--net", "--map-root-user", "--user", "sh", "-c", shell, "sh", *door_argv()),
-            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "OMOI_DOOR": str(root), "SCRIPT": script},
+            *("unshare", "--net", "--map-root-user", "--user", "sh", "-c", shell, "sh", *gateway_port_argv()),
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "OMOI_GATEWAY_FOLDER": str(root), "SCRIPT": script},
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from omoi_os.protocol.events import Event
-from omoi_os.protocol.paths import DOOR_PORT
+from omoi_os.protocol.paths import GATEWAY_PORT
 from omoi_os.protocol.spool import read_frames
 from omoi_os.worker.command import salvage_argv
 from omoi_os.worker.reporter.blobs import Blobs
@@ -69,16 +69,16 @@ async def test_a_killed_worker_loses_nothing_and_the_next_attempt_goes_on(
     assert await worker.salvage() == (0, found)
 
 
-async def test_a_sandbox_with_nothing_but_its_files_and_a_door_is_enough(
+async def test_a_sandbox_with_nothing_but_its_files_and_a_gateway_socket_is_enough(
     worker: Worker, platform: Platform, root: Path, repository: Path
 ) -> None:
     await leave_behind(worker)
-    (root / "door").mkdir()
-    platform.socket = root / "door" / "gateway.sock"
+    (root / "gateway_socket").mkdir()
+    platform.socket = root / "gateway_socket" / "gateway.sock"
     await platform.stop()
     await platform.start()
-    worker.behind_door = True
-    variables = worker.environ(git_url=f"http://127.0.0.1:{DOOR_PORT}/git/{repository.name}")
+    worker.behind_gateway = True
+    variables = worker.environ(git_url=f"http://127.0.0.1:{GATEWAY_PORT}/git/{repository.name}")
     old = {"PATH": "/usr/bin:/bin", **worker.environ(), "ANTHROPIC_AUTH_TOKEN": "sbx_old"}
     code, out, said = await worker.run(salvage_argv(), old, stdin=json.dumps(variables).encode())
 

@@ -58,7 +58,7 @@ async def test_a_task_that_is_handed_over_runs_like_any_other_and_no_second_one_
     output = platform.of_type("agent.tool_completed")[0]["event_data"]["output"]
     seen = dict(line.partition("=")[::2] for line in output.splitlines())
     assert (seen["USER_ID"], seen["ANTHROPIC_AUTH_TOKEN"], seen["PATH"]) == ("user-1", TOKEN, waiting.where["PATH"])
-    assert not seen.keys() & {"OMOI_WORKSPACE", "OMOI_DOOR", "LC_ALL"}
+    assert not seen.keys() & {"OMOI_WORKSPACE", "OMOI_GATEWAY_FOLDER", "LC_ALL"}
 
     await waiting.launch(worker_argv(waiting=True), waiting.where)
     code, said = await waiting.end()

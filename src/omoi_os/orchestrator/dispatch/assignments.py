@@ -10,17 +10,17 @@ from omoi_os.errors import ProviderUnavailable
 from omoi_os.forges.addresses import git_path, repository_of
 from omoi_os.forges.branches import wip_branch
 from omoi_os.forges.registry import make_forge
-from omoi_os.orchestrator.dispatch.gateway_folders import make_door
+from omoi_os.orchestrator.dispatch.gateway_folders import make_gateway_folder
 from omoi_os.projects.models import Project
 from omoi_os.protocol.assignment import INLINE_DESCRIPTION_BYTES, Assignment, ExecutionMode
-from omoi_os.protocol.paths import DOOR_PORT, HOME
+from omoi_os.protocol.paths import GATEWAY_PORT, HOME
 from omoi_os.providers.base import Layered, Resources, SandboxProvider, SandboxSpec
 from omoi_os.sandboxes.lifecycle import ENDED
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.models import Task
 from omoi_os.tasks.verification import acceptance_of
 from omoi_os.tickets.models import Ticket
-from omoi_os.worker.command import door_argv, worker_argv
+from omoi_os.worker.command import gateway_port_argv, worker_argv
 
 #: The part of a sandbox's lifetime after which its agent is stopped, so that its work can still be handed in.
 _WORK_SHARE = 0.9
@@ -59,7 +59,7 @@ def work_spec(settings: Settings, work: Work, *, owner: str) -> SandboxSpec:
     spec = make_spec(
         settings,
         work.provider,
-        sandbox_id=work.sandbox.door,
+        sandbox_id=work.sandbox.gateway_socket,
         owner=owner,
         argv=worker_argv(runtime.python, runtime.source),
         env=work_environment(settings, work),
@@ -75,9 +75,9 @@ def verify_spec(settings: Settings, work: Work, *, owner: str) -> SandboxSpec:
     spec = make_spec(
         settings,
         work.provider,
-        sandbox_id=work.sandbox.door,
+        sandbox_id=work.sandbox.gateway_socket,
         owner=owner,
-        argv=door_argv(runtime.python, runtime.source),
+        argv=gateway_port_argv(runtime.python, runtime.source),
         env={**common, "EXECUTION_MODE": ExecutionMode.VALIDATION, **_git_environment(work.token)},
     )
     return replace(spec, mirror=_mirror(settings, work), labels=_labels(work))
@@ -92,7 +92,7 @@ def make_spec(
     argv: list[str],
     env: Mapping[str, str],
 ) -> SandboxSpec:
-    """A sandbox of this installation's size and lifetime, with a door if its provider has them."""
+    """A sandbox of this installation's size and lifetime, with a gateway socket if its provider supports one."""
     return SandboxSpec(
         id=sandbox_id,
         owner=owner,
@@ -105,7 +105,7 @@ def make_spec(
             disk_bytes=int(settings.sandbox_disk_gb * _GIB),
         ),
         lifetime=timedelta(seconds=settings.sandbox_lifetime_seconds),
-        door=make_door(settings, sandbox_id) if provider.has_door else None,
+        gateway_folder=make_gateway_folder(settings, sandbox_id) if provider.has_gateway_socket else None,
     )
 
 
@@ -120,7 +120,7 @@ def _labels(work: Work) -> dict[str, str]:
 
 def _mirror(settings: Settings, work: Work) -> Path | None:
     """The repository on this machine from which a clone may take its objects."""
-    if not settings.prepared_checkouts or not work.provider.has_door:
+    if not settings.prepared_checkouts or not work.provider.has_gateway_socket:
         return None
     return make_forge(work.project.forge, settings).mirror(repository_of(work.project))
 
@@ -139,9 +139,9 @@ def _checkout(settings: Settings, work: Work, mirror: Path | None) -> Path | Non
 
 
 def _gateway_url(settings: Settings, provider: SandboxProvider) -> str:
-    """Where the gateway is, seen from inside: at the door's port on loopback, or at its public address."""
-    if provider.has_door:
-        return f"http://127.0.0.1:{DOOR_PORT}"
+    """Where the gateway is, seen from inside: at a loopback port, or at its public address."""
+    if provider.has_gateway_socket:
+        return f"http://127.0.0.1:{GATEWAY_PORT}"
     if settings.callback_url is None:
         raise ProviderUnavailable(
             f"sandboxes of {provider.name} reach the gateway over the network: set CALLBACK_URL to its https address"
@@ -217,7 +217,7 @@ def shown_environment(settings: Settings, work: Work) -> dict[str, str]:
 
 
 def _git_environment(token: str) -> dict[str, str]:
-    """Lets git inside show the sandbox's token at the door, with nothing on a command line or in a file."""
+    """Lets git inside show the sandbox's token to the gateway, with nothing on a command line or in a file."""
     return {
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": "http.extraHeader",

@@ -227,8 +227,8 @@ async def _keep_lease(context: Context, work: Work) -> None:
 
 async def _make(context: Context, work: Work) -> SandboxRef:
     """A warm sandbox is given the task; otherwise a new one is made with it."""
-    if work.sandbox.door != work.sandbox.id:
-        ref = SandboxRef(work.sandbox.door)
+    if work.sandbox.gateway_socket != work.sandbox.id:
+        ref = SandboxRef(work.sandbox.gateway_socket)
         await pool.hand_over(work.provider, ref, work_environment(context.settings, work))
         return ref
     return await work.provider.create(work_spec(context.settings, work, owner=context.installation))

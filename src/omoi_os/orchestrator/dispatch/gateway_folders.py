@@ -1,4 +1,4 @@
-"""A sandbox's door: the folder that is bound in, where the gateway opens its socket."""
+"""The folder of a sandbox's gateway socket, which is bound into the sandbox."""
 
 import shutil
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 from omoi_os.config import Settings
 
 
-def make_door(settings: Settings, sandbox_id: str) -> Path:
+def make_gateway_folder(settings: Settings, sandbox_id: str) -> Path:
     """Make the folder before the sandbox. Its own uid has to enter it; the data folder above lets nobody else in."""
-    door = settings.doors_dir / sandbox_id
-    door.mkdir(parents=True, exist_ok=True)
-    door.chmod(0o755)
-    return door
+    folder = settings.gateway_sockets_dir / sandbox_id
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    return folder
 
 
-def remove_door(settings: Settings, sandbox_id: str) -> None:
+def remove_gateway_folder(settings: Settings, sandbox_id: str) -> None:
     """Remove the folder of a sandbox that no row knows, so that no gateway would."""
-    shutil.rmtree(settings.doors_dir / sandbox_id, ignore_errors=True)
+    shutil.rmtree(settings.gateway_sockets_dir / sandbox_id, ignore_errors=True)

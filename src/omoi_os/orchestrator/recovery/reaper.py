@@ -13,7 +13,7 @@ from omoi_os.errors import ProviderError
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.memory import MAX_GAP_SECONDS, api_answers
 from omoi_os.orchestrator.recovery import rows
-from omoi_os.protocol.paths import DOOR_SOCKET
+from omoi_os.protocol.paths import GATEWAY_SOCKET
 from omoi_os.providers.base import SandboxRef, SandboxReport
 from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
@@ -139,7 +139,7 @@ async def _gateway_answers(context: Context) -> bool:
     async with context.sessions() as session:
         rows = await sandboxes_repository.alive(session, provider="local", site=context.settings.site)
     running = next((row for row in rows if row.status == SandboxState.RUNNING), None)
-    socket = context.settings.doors_dir / running.door / DOOR_SOCKET if running else None
+    socket = context.settings.gateway_sockets_dir / running.gateway_socket / GATEWAY_SOCKET if running else None
     if socket is None or not await asyncio.to_thread(socket.parent.exists):
         return True
     try:
@@ -164,7 +164,7 @@ async def _listen(context: Context, row: Sandbox) -> None:
     if context.watch.api_reachable_for(gap=_gap(context)) < context.settings.dead_after_seconds:
         return
     try:
-        alive = (await context.providers.get(row.provider).inspect(SandboxRef(row.door))).alive
+        alive = (await context.providers.get(row.provider).inspect(SandboxRef(row.gateway_socket))).alive
     except ProviderError as error:
         log.warning("sandbox %s is silent, and its provider does not say that it lives: %s", row.id, error)
         alive = False
@@ -179,7 +179,7 @@ async def _note_usage(context: Context) -> None:
     for provider in context.providers:
         for row, _ in await rows.alive(context, provider):
             with context.health.isolated(f"usage of sandbox {row.id}"), contextlib.suppress(ProviderError):
-                await _store_usage(context, row, await provider.inspect(SandboxRef(row.door)))
+                await _store_usage(context, row, await provider.inspect(SandboxRef(row.gateway_socket)))
 
 
 async def _store_usage(context: Context, row: Sandbox, report: SandboxReport) -> None:

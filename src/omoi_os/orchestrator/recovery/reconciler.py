@@ -10,7 +10,7 @@ from omoi_os.health.presence import is_present
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch import warm_pool as pool
 from omoi_os.orchestrator.dispatch.dispatcher import record_started
-from omoi_os.orchestrator.dispatch.gateway_folders import remove_door
+from omoi_os.orchestrator.dispatch.gateway_folders import remove_gateway_folder
 from omoi_os.orchestrator.recovery import rows
 from omoi_os.orchestrator.recovery.endings import GONE, GRACE, ended, settle, stop
 from omoi_os.providers.base import SandboxProvider, SandboxRef
@@ -45,7 +45,7 @@ async def _reconcile(context: Context, provider: SandboxProvider) -> None:
     async with context.sessions() as session, session.begin():
         known = await pool.known_refs(session, provider)
     for row, task in await rows.alive(context, provider):
-        known.add(row.door)
+        known.add(row.gateway_socket)
         with context.health.isolated(f"sandbox {row.id}"):
             current = await _stop_what_is_over(context, row, task)
             if not await _in_hands(context, current, task):
@@ -53,7 +53,7 @@ async def _reconcile(context: Context, provider: SandboxProvider) -> None:
     present = {str(ref): ref async for ref in provider.list(owner=context.installation)}
     for row in free:
         with context.health.isolated(f"sandbox {row.id}"):
-            _act(context, row, present.get(row.door))
+            _act(context, row, present.get(row.gateway_socket))
     for name in present.keys() - known:
         with context.health.isolated(f"left-over sandbox {name}"):
             if await _is_left_over(context, name):
@@ -124,10 +124,10 @@ async def _watch(context: Context, row: Sandbox, ref: SandboxRef) -> None:
 
 async def _remove(context: Context, provider: SandboxProvider, ref: SandboxRef) -> None:
     await provider.destroy(ref)
-    await asyncio.to_thread(remove_door, context.settings, str(ref))
+    await asyncio.to_thread(remove_gateway_folder, context.settings, str(ref))
 
 
-async def _is_left_over(context: Context, door: str) -> bool:
+async def _is_left_over(context: Context, name: str) -> bool:
     """Whether a sandbox at the provider belongs to a row that has ended, or to none at all."""
     async with context.sessions() as session:
-        return not await sandboxes_repository.is_wanted(session, door)
+        return not await sandboxes_repository.is_wanted(session, name)

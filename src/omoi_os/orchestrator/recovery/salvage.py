@@ -234,7 +234,7 @@ async def _retry(context: Context, row: Sandbox) -> None:
     """One more try for a sandbox whose row has ended."""
     if await begin(context, row) is not Turn.OURS:
         return
-    ref = SandboxRef(row.door)
+    ref = SandboxRef(row.gateway_socket)
     try:
         problem = await run(context, row, ref, renewed=True)
     except SandboxGone:

@@ -1,4 +1,4 @@
-"""Folders of this machine are bound in: the door to the gateway, and the mirror."""
+"""Folders of this machine are bound in: the gateway socket, and the mirror."""
 
 import asyncio
 from pathlib import Path
@@ -26,18 +26,21 @@ except OSError: print('false')
 """
 
 
-@_check(Guarantee.DOOR)
-async def the_door_leads_to_the_gateway_also_after_its_restart(bench: Bench) -> None:
+@_check(Guarantee.BOUND_FOLDERS)
+async def the_gateway_socket_works_after_a_restart_of_the_gateway(bench: Bench) -> None:
     """A socket in the bound folder is reached, and so is one that takes its place."""
     with host.folder() as folder:
-        ref = await bench.make(door=folder)
+        ref = await bench.make(gateway_folder=folder)
         for word in ("first", "second"):
-            heard = await _call(bench, ref, folder / paths.DOOR_SOCKET, word)
+            heard = await _call(bench, ref, folder / paths.GATEWAY_SOCKET, word)
             expect(heard == word, f"the {word} listener said {word!r} and {heard!r} was heard")
-        expect(not await bench.ask(ref, _WRITE, paths.DOOR), "the door's folder can be written from inside")
+        expect(
+            not await bench.ask(ref, _WRITE, paths.GATEWAY_FOLDER),
+            "the gateway socket's folder can be written from inside",
+        )
 
 
-@_check(Guarantee.DOOR)
+@_check(Guarantee.BOUND_FOLDERS)
 async def the_mirror_can_be_read_but_not_written(bench: Bench) -> None:
     """A folder given as the mirror is there, read-only."""
     with host.folder() as folder:
@@ -50,8 +53,8 @@ async def the_mirror_can_be_read_but_not_written(bench: Bench) -> None:
 
 async def _call(bench: Bench, ref: SandboxRef, path: Path, word: str) -> str:
     """Say a word to whoever connects from inside, and return what was heard there."""
-    with host.door_listener(path) as listener:
-        asking = asyncio.ensure_future(bench.ask(ref, _CALL, f"{paths.DOOR}/{paths.DOOR_SOCKET}"))
+    with host.gateway_listener(path) as listener:
+        asking = asyncio.ensure_future(bench.ask(ref, _CALL, f"{paths.GATEWAY_FOLDER}/{paths.GATEWAY_SOCKET}"))
         accepting = asyncio.ensure_future(asyncio.get_running_loop().sock_accept(listener))
         await asyncio.wait([asking, accepting], return_when=asyncio.FIRST_COMPLETED)
         if accepting.done():

@@ -23,7 +23,7 @@ class Guarantee(StrEnum):
     PIDS = "pids"  #: the number of processes is limited
     DISK = "disk"  #: disk space is limited
     USAGE = "usage"  #: what a sandbox uses is told
-    DOOR = "door"  #: folders of this machine are bound in
+    BOUND_FOLDERS = "bound_folders"  #: folders of this machine are bound in
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def abstract_listener() -> Iterator[str]:
 
 
 @contextmanager
-def door_listener(path: Path) -> Iterator[socket.socket]:
+def gateway_listener(path: Path) -> Iterator[socket.socket]:
     """A service on a unix socket with this path, for anyone."""
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(os.fspath(path))

@@ -25,7 +25,7 @@ async def the_provider_says_what_it_is(bench: Bench) -> None:
     expect(provider.site == again.site, f"the site changes from {provider.site!r} to {again.site!r} by a restart")
     for path in (provider.runtime.python, provider.runtime.source):
         expect(path.startswith("/"), f"{path!r} of its runtime is not an absolute path")
-    expect(isinstance(provider.has_door, bool), f"has_door is {provider.has_door!r}")
+    expect(isinstance(provider.has_gateway_socket, bool), f"has_gateway_socket is {provider.has_gateway_socket!r}")
     expect(provider.limits_warning is None or provider.limits_warning.strip(), "limits_warning is empty, not None")
 
 

@@ -8,9 +8,7 @@ from enum import StrEnum
 
 from omoi_os.providers.base import SandboxProvider
 from omoi_os.providers.conformance import (
-    bound_folders as doors,
-)
-from omoi_os.providers.conformance import (
+    bound_folders,
     commands,
     files,
     isolation,
@@ -37,7 +35,7 @@ CHECKS: Sequence[Check] = (
     *network.CHECKS,
     *limits.CHECKS,
     *usage.CHECKS,
-    *doors.CHECKS,
+    *bound_folders.CHECKS,
 )
 
 #: What a provider's warning may excuse. Not the disk: one that is only watched is limited all the same, a little late.
@@ -79,8 +77,8 @@ class Report:
 def known_gaps(provider: SandboxProvider) -> Mapping[str, str]:
     """What the provider itself says it does not keep: by its attributes, and by a mapping `gaps` if it has one."""
     gaps: dict[str, str] = {}
-    if not provider.has_door:
-        gaps[Guarantee.DOOR] = (
+    if not provider.has_gateway_socket:
+        gaps[Guarantee.BOUND_FOLDERS] = (
             "its sandboxes reach the gateway over the network, and nothing of this machine is bound in"
         )
     if provider.limits_warning:

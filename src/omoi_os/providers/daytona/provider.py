@@ -25,7 +25,7 @@ class DaytonaProvider:
     """Makes sandboxes through Daytona's API. A sandbox's reference is its id, which is its name there."""
 
     name = "daytona"
-    has_door = False
+    has_gateway_socket = False
     smallest = SMALLEST
 
     def __init__(

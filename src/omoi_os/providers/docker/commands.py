@@ -118,5 +118,5 @@ def _program(argv: Sequence[str], *, env: Mapping[str, str], cwd: str) -> dict[s
 
 @cache
 def _filter() -> str:
-    """Containers run on this machine's processor, for the door is a folder of it."""
+    """Containers run on this machine's processor, because the gateway socket is in one of its folders."""
     return seccomp.build_filter().hex()

@@ -46,7 +46,7 @@ def check(spec: SandboxSpec) -> None:
         raise ProviderError(f"Sandbox {spec.id} has no command to run.")
     if any("\0" in text for text in (*spec.argv, *spec.env, *spec.env.values())) or any("=" in key for key in spec.env):
         raise ProviderError(f"The command or environment of sandbox {spec.id} contains a zero byte or a bad name.")
-    for what, folder in (("door", spec.door), ("mirror", spec.mirror)):
+    for what, folder in (("gateway folder", spec.gateway_folder), ("mirror", spec.mirror)):
         if folder is not None and not folder.is_dir():
             raise ProviderError(f"The {what} of sandbox {spec.id} is not a folder: {folder}.")
 
@@ -102,7 +102,7 @@ def _mounts(spec: SandboxSpec) -> list[Mount]:
     """Volumes without a name go with their container."""
     labels = {OWNER: spec.owner, f"{_LABEL}id": spec.id}
     mounts = [Mount(target, None, labels=labels) for target in (paths.HOME, paths.WORKSPACE)]
-    for target, source in ((paths.DOOR, spec.door), (paths.MIRROR, spec.mirror)):
+    for target, source in ((paths.GATEWAY_FOLDER, spec.gateway_folder), (paths.MIRROR, spec.mirror)):
         if source is not None:
             mounts.append(Mount(target, str(source.absolute()), type="bind", read_only=True))
     return mounts

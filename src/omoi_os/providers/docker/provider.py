@@ -35,7 +35,7 @@ class DockerProvider:
 
     name = "docker"
     runtime = IMAGE_RUNTIME
-    has_door = True
+    has_gateway_socket = True
     limits = Limits(memory=_GROUP, cpu=_GROUP, pids=_GROUP, disk="watched twice a second")
     limits_warning: str | None = (
         "No file system limits a sandbox's disk on this engine: its use is looked at twice a second, "

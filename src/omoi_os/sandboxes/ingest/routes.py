@@ -1,4 +1,4 @@
-"""The two hot routes: the doors that events come in by, and their description for FastAPI."""
+"""The two hot routes: posting events, and their description for FastAPI."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -68,12 +68,12 @@ router = make_router(
 )
 
 
-def is_door(scope: Scope) -> bool:
-    """Whether a request is for the doors."""
+def is_event_post(scope: Scope) -> bool:
+    """Whether a request posts events."""
     return scope["type"] == "http" and scope["method"] == "POST" and _PLACE.fullmatch(scope["path"]) is not None
 
 
-class EventDoors:
+class EventRoutes:
     """Takes posted events in. FastAPI's routes at the same places only describe it."""
 
     def __init__(self, intake: Intake) -> None:

@@ -14,7 +14,7 @@ from omoi_os.protocol.events import Event
 from omoi_os.protocol.messages import Message
 from omoi_os.worker.reporter import http
 
-#: Longer than the door keeps a caller waiting, so that a restart of the gateway is not an error.
+#: Longer than the gateway port keeps a caller waiting, so that a restart of the gateway is not an error.
 TIMEOUT_SECONDS = 60.0
 
 #: A conversation that is longer than this fits no model.

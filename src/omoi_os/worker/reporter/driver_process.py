@@ -21,7 +21,7 @@ CHUNK_BYTES = 256 * 1024
 STDERR_BYTES = 16 * 1024
 ENDING_SECONDS = 10.0
 
-#: What the agent may know of the worker's environment. Its token opens nothing but its own door.
+#: What the agent may know of the worker's environment. Its token is valid only at its own gateway socket.
 PASSED_ON = (
     *("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL"),
     *("SANDBOX_ID", "TASK_ID", "USER_ID", "PROJECT_ID", "GITHUB_REPO_OWNER", "GITHUB_REPO_NAME", "BRANCH_NAME"),

@@ -1,4 +1,4 @@
-"""The door forwarder: a loopback port inside the sandbox that leads to the gateway's unix socket."""
+"""Forward a loopback port inside the sandbox that leads to the gateway's unix socket."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import signal
 from pathlib import Path
 
-from omoi_os.protocol.paths import DOOR_PORT
+from omoi_os.protocol.paths import GATEWAY_PORT
 from omoi_os.worker.paths import Places
 
 #: How long a caller is kept waiting while the gateway is away.
@@ -18,7 +18,7 @@ CHUNK_BYTES = 64 * 1024
 Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-async def open_door(socket: Path, *, port: int = DOOR_PORT, wait: float = CONNECT_SECONDS) -> asyncio.Server:
+async def open_gateway_port(socket: Path, *, port: int = GATEWAY_PORT, wait: float = CONNECT_SECONDS) -> asyncio.Server:
     """Listen on loopback. Each connection reaches the socket afresh, so a restarted gateway is found again."""
 
     serving: set[asyncio.Task[None]] = set()
@@ -76,7 +76,7 @@ async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 async def _run() -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    server = await open_door(Places.from_environ(os.environ).door_socket)
+    server = await open_gateway_port(Places.from_environ(os.environ).gateway_socket)
     await stop.wait()
     server.close()
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.protocol.events import EventType
-from omoi_os.protocol.paths import DOOR_PORT
+from omoi_os.protocol.paths import GATEWAY_PORT
 from omoi_os.protocol.spool import read_frames
 from omoi_os.worker.agents.claude.transcripts import Transcripts, newest_session
 from omoi_os.worker.command import SALVAGE_SECONDS
@@ -24,7 +24,7 @@ from omoi_os.worker.paths import Places
 from omoi_os.worker.reporter import delivery
 from omoi_os.worker.reporter.api import Api, Superseded
 from omoi_os.worker.reporter.blobs import Blobs
-from omoi_os.worker.reporter.gateway_port import open_door
+from omoi_os.worker.reporter.gateway_port import open_gateway_port
 from omoi_os.worker.reporter.http import HttpError
 from omoi_os.worker.reporter.report import Report
 from omoi_os.worker.reporter.spool import Spool
@@ -71,7 +71,7 @@ class Salvage:
         """Save everything, each part whatever becomes of the others."""
         deadline = time.monotonic() + ALL_SECONDS
         self.found["stopped_worker"] = await stop_worker(self._places, seconds=STOP_SECONDS)
-        async with _door(self._places):
+        async with _gateway(self._places):
             await asyncio.gather(
                 self._try("the unfinished work", self._save_work(), seconds=deadline - time.monotonic()),
                 self._try("the transcript", self._save_transcript(), seconds=SEND_SECONDS),
@@ -162,13 +162,13 @@ def _is_told(spool: Path) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def _door(places: Places) -> AsyncIterator[None]:
+async def _gateway(places: Places) -> AsyncIterator[None]:
     """A way to the gateway: the one that is open, else one of our own."""
     server = None
-    if places.door.is_dir():
+    if places.gateway_folder.is_dir():
         # Someone else may listen there: whoever ran before us, or another salvage.
         with contextlib.suppress(OSError):
-            server = await open_door(places.door_socket, port=DOOR_PORT)
+            server = await open_gateway_port(places.gateway_socket, port=GATEWAY_PORT)
     try:
         yield
     finally:

@@ -149,7 +149,7 @@ def _send(given: dict[str, str], event: bytes) -> int | None:
         f"Authorization: Bearer {given['ANTHROPIC_AUTH_TOKEN']}\r\nAccept: application/json\r\n"
         "Content-Type: application/json\r\n\r\n"
     )
-    connection = _connect(given.get("OMOI_DOOR") or paths.DOOR, host)
+    connection = _connect(given.get("OMOI_GATEWAY_FOLDER") or paths.GATEWAY_FOLDER, host)
     try:
         connection.sendall(head.encode("latin-1") + body)
     except OSError:
@@ -158,14 +158,14 @@ def _send(given: dict[str, str], event: bytes) -> int | None:
     return connection.detach()
 
 
-def _connect(door: str, host: str) -> _socket.socket:
+def _connect(gateway_folder: str, host: str) -> _socket.socket:
     """To the gateway's socket itself where there is one, else to the host of the URL."""
     name, _, port = host.partition(":")
-    is_door = os.path.isdir(door)  # noqa: PTH112
-    connection = _socket.socket(_socket.AF_UNIX if is_door else _socket.AF_INET, _socket.SOCK_STREAM)
+    has_folder = os.path.isdir(gateway_folder)  # noqa: PTH112
+    connection = _socket.socket(_socket.AF_UNIX if has_folder else _socket.AF_INET, _socket.SOCK_STREAM)
     connection.settimeout(SEND_SECONDS)
     try:
-        connection.connect(f"{door}/{paths.DOOR_SOCKET}" if is_door else (name, int(port or 80)))
+        connection.connect(f"{gateway_folder}/{paths.GATEWAY_SOCKET}" if has_folder else (name, int(port or 80)))
     except (OSError, ValueError):
         connection.close()
         raise

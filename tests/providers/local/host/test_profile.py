@@ -17,8 +17,10 @@ HOST = profile.Host(
 USER = profile.Host(is_root=False, top_level={}, etc=(), runtime=(), hides_local=False)
 
 
-def options(host: profile.Host, door: Path | None = None, mirror: Path | None = None) -> list[str]:
-    return profile.arguments(host, Path("/data/sandboxes/one"), door=door, mirror=mirror, memory_bytes=1 << 30)
+def options(host: profile.Host, gateway_folder: Path | None = None, mirror: Path | None = None) -> list[str]:
+    return profile.arguments(
+        host, Path("/data/sandboxes/one"), gateway_folder=gateway_folder, mirror=mirror, memory_bytes=1 << 30
+    )
 
 
 def contains(arguments: list[str], *wanted: str) -> bool:
@@ -51,8 +53,10 @@ def test_the_interpreter_is_bound_at_its_own_path_below_folders_that_anyone_may_
     assert contains(arguments, "--ro-bind", "/root/.pyenv/versions/3.11.7", "/root/.pyenv/versions/3.11.7")
 
 
-def test_the_doors_folder_is_bound_read_only() -> None:
-    assert contains(options(HOST, Path("/data/doors/one")), "--ro-bind", "/data/doors/one", "/run/omoi")
+def test_the_gateway_socket_folder_is_bound_read_only() -> None:
+    assert contains(
+        options(HOST, Path("/data/gateway_sockets/one")), "--ro-bind", "/data/gateway_sockets/one", "/run/omoi"
+    )
     assert "/run/omoi" not in options(HOST)
 
 

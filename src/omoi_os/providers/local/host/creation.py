@@ -39,11 +39,13 @@ def check(spec: SandboxSpec) -> None:
         raise ProviderError(f"Sandbox {spec.id} has no command to run.")
     if any("\0" in text for text in (*spec.argv, *spec.env, *spec.env.values())) or any("=" in key for key in spec.env):
         raise ProviderError(f"The command or environment of sandbox {spec.id} contains a zero byte or a bad name.")
-    for what, path in (("door", spec.door), ("mirror", spec.mirror)):
+    for what, path in (("gateway folder", spec.gateway_folder), ("mirror", spec.mirror)):
         if path is not None and not path.is_dir():
             raise ProviderError(f"The {what} of sandbox {spec.id} is not a folder: {path}.")
-    if spec.door is not None and is_root() and not spec.door.stat().st_mode & 0o001:
-        raise ProviderError(f"{spec.door} must be open to others (mode 0755); close the folder above it instead.")
+    if spec.gateway_folder is not None and is_root() and not spec.gateway_folder.stat().st_mode & 0o001:
+        raise ProviderError(
+            f"{spec.gateway_folder} must be open to others (mode 0755); close the folder above it instead."
+        )
 
 
 def make(place: Path, spec: SandboxSpec, *, machine: Machine, starter: Launcher) -> None:
@@ -179,7 +181,7 @@ def _facts_of(spec: SandboxSpec) -> dict[str, Any]:
         "owner": spec.owner,
         "labels": dict(spec.labels),
         "resources": asdict(spec.resources),
-        "door": str(spec.door) if spec.door else None,
+        "door": str(spec.gateway_folder) if spec.gateway_folder else None,
         "mirror": str(spec.mirror) if spec.mirror else None,
         "checkout": str(spec.checkout) if spec.checkout else None,
     }
@@ -190,7 +192,7 @@ def _spec_of(found: dict[str, Any]) -> SandboxSpec:
     names = ("door", "mirror", "checkout")
     binds = {what: Path(found[what]) for what in names if found.get(what)}
     # Who made them may have taken them away since.
-    door, mirror, checkout = (path if path and path.is_dir() else None for path in map(binds.get, names))
+    gateway_folder, mirror, checkout = (path if path and path.is_dir() else None for path in map(binds.get, names))
     return SandboxSpec(
         id=found["id"],
         owner=found["owner"],
@@ -198,7 +200,7 @@ def _spec_of(found: dict[str, Any]) -> SandboxSpec:
         env=BARE_ENVIRONMENT,
         resources=Resources(**found["resources"]),
         lifetime=timedelta(0),
-        door=door,
+        gateway_folder=gateway_folder,
         mirror=mirror,
         checkout=checkout,
     )

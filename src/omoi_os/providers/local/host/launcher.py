@@ -34,7 +34,11 @@ def describe(spec: SandboxSpec, folder: Path, *, machine: Machine, uid: int | No
     resources = spec.resources
     groups = machine.groups_for(folder)
     options = profile.arguments(
-        machine.host, folder, door=spec.door, mirror=spec.mirror, memory_bytes=resources.memory_bytes
+        machine.host,
+        folder,
+        gateway_folder=spec.gateway_folder,
+        mirror=spec.mirror,
+        memory_bytes=resources.memory_bytes,
     )
     limits = [resources.memory_bytes, resources.cpus, resources.pids, resources.disk_bytes]
     return documents.pack(

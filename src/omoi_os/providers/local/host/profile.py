@@ -73,7 +73,9 @@ def look_at_host() -> Host:
     )
 
 
-def arguments(host: Host, folder: Path, *, door: Path | None, mirror: Path | None, memory_bytes: int) -> list[str]:
+def arguments(
+    host: Host, folder: Path, *, gateway_folder: Path | None, mirror: Path | None, memory_bytes: int
+) -> list[str]:
     """bwrap's options for the sandbox whose folder this is."""
     return [
         *_namespaces(host),
@@ -87,7 +89,7 @@ def arguments(host: Host, folder: Path, *, door: Path | None, mirror: Path | Non
         *_folders(["/var", "/run"]),
         *("--symlink", "/tmp", "/var/tmp"),  # noqa: S108
         *(part for name, _, inside in disk.FOLDERS for part in _bind("--bind", folder / disk.FILES / name, inside)),
-        *(_bind("--ro-bind", door, paths.DOOR) if door else []),
+        *(_bind("--ro-bind", gateway_folder, paths.GATEWAY_FOLDER) if gateway_folder else []),
         *(_bind("--ro-bind", mirror, paths.MIRROR) if mirror else []),
         *(option for part in host.runtime for option in _bind("--ro-bind", part, str(part))),
         *("--remount-ro", "/"),

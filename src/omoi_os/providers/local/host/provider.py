@@ -31,7 +31,7 @@ class LocalProvider:
     """Makes sandboxes in folders below `root`. A sandbox's reference is its id."""
 
     name = "local"
-    has_door = True
+    has_gateway_socket = True
 
     def __init__(self, root: Path, *, site: Callable[[], str] = lambda: "local") -> None:
         self._root = root

@@ -64,7 +64,7 @@ def make(groups: dict[str, str], *, memory_bytes: int, cpus: float, pids: int) -
             _write(f"{folder}/pids.max", str(pids))
 
 
-def open_doors(groups: dict[str, str]) -> list[int]:
+def open_groups(groups: dict[str, str]) -> list[int]:
     """Descriptors by which a process joins the groups, wherever it is: it writes 0 to each."""
     return [os.open(f"{folder}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC) for folder in groups.values()]
 

@@ -32,7 +32,7 @@ class Hold:
         self.pidfd = -1
         #: Whether the sandbox's first process has ended: what is held then is held for commands alone.
         self.ended = False
-        self._doors: list[int] = []
+        self._group_fds: list[int] = []
         self._key = -1
         self._bwrap = 0
 
@@ -93,9 +93,9 @@ class Hold:
         """Let go: no process, namespace, mount or group is left."""
         self.kill(0)
         self.disk.let_go()
-        for fd in (*self._doors, self._key, self.pidfd):
+        for fd in (*self._group_fds, self._key, self.pidfd):
             self._close(fd)
-        self._doors = []
+        self._group_fds = []
         self._key = self.pidfd = -1
         self.init = 0
         cgroups.remove(self.groups, seconds=5.0)
@@ -105,7 +105,7 @@ class Hold:
         if self.ended:
             cgroups.remove(self.groups)
         cgroups.make(self.groups, memory_bytes=int(limits[0]), cpus=float(limits[1]), pids=int(limits[2]))
-        self._doors = cgroups.open_doors(self.groups)
+        self._group_fds = cgroups.open_groups(self.groups)
 
     def _hold(self) -> None:
         arguments = [*self.launch["bwrap"], *self.launch["profile"]]
@@ -123,7 +123,7 @@ class Hold:
 
     def _place(self) -> spawn.Place:
         limits = spawn.limits_of(self.groups, limits=self.launch["limits"], uid=self.uid)
-        return spawn.Place(uid=self.uid, doors=self._doors, program=self._program(), limits=limits)
+        return spawn.Place(uid=self.uid, group_fds=self._group_fds, program=self._program(), limits=limits)
 
     def _program(self) -> bytes:
         return bytes.fromhex(self.launch["seccomp"][0])

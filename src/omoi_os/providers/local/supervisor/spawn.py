@@ -31,11 +31,11 @@ class SpawnError(Exception):
 class Place:
     """A sandbox as seen from outside: what to join and what to give up on the way in."""
 
-    def __init__(self, *, uid: int | None, doors: list[int], program: bytes, limits: list[tuple[int, int]]) -> None:
+    def __init__(self, *, uid: int | None, group_fds: list[int], program: bytes, limits: list[tuple[int, int]]) -> None:
         #: The uid to become, or None where the user namespace already gives one.
         self.uid = uid
         #: Descriptors by which its control groups are joined.
-        self.doors = doors
+        self.group_fds = group_fds
         self.program = program
         #: Limits on each process by itself.
         self.limits = limits
@@ -156,7 +156,7 @@ def _guide(place: Place, command: Command, tell: _socket.socket) -> None:
     try:
         kernel.die_with_parent()
         if not command.alone:
-            _join(place.doors)
+            _join(place.group_fds)
         _, fds = receive(tell)
         if not fds:
             os._exit(126)
@@ -176,7 +176,7 @@ def _become(place: Place, command: Command, tell: _socket.socket) -> None:
     try:
         if command.alone:
             # Only now: groups that are full would not let the guide leave a child.
-            _join(place.doors)
+            _join(place.group_fds)
         kernel.unshare(kernel.CLONE_NEWCGROUP | (kernel.CLONE_NEWUTS if command.alone else 0))
         namespace = os.open("/proc/self/ns/uts", os.O_RDONLY | os.O_CLOEXEC)
         send(tell, b"namespace", [namespace])
@@ -197,9 +197,9 @@ def _become(place: Place, command: Command, tell: _socket.socket) -> None:
         _fail(tell, 126, error, command)
 
 
-def _join(doors: list[int]) -> None:
-    for door in doors:
-        os.write(door, b"0")
+def _join(group_fds: list[int]) -> None:
+    for fd in group_fds:
+        os.write(fd, b"0")
 
 
 def _fail(tell: _socket.socket, code: int, error: Exception, command: Command) -> None:

@@ -24,7 +24,7 @@ async def pump(reader, writer):
 
 async def accept(reader, writer):
     try:
-        far_reader, far_writer = await asyncio.open_unix_connection("{paths.DOOR}/{_SOCKET}")
+        far_reader, far_writer = await asyncio.open_unix_connection("{paths.GATEWAY_FOLDER}/{_SOCKET}")
     except OSError:
         writer.close()
         return
@@ -39,7 +39,7 @@ asyncio.run(main())
 """
 
 
-class Door:
+class GatewaySocket:
     """Serves the socket that sandboxes see, leading to the port."""
 
     def __init__(self, folder: Path, port: int | None) -> None:

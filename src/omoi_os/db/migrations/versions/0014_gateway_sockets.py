@@ -1,0 +1,16 @@
+"""The name of a sandbox's gateway socket."""
+
+from alembic import op
+
+revision = "0014"
+down_revision = "0013"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.alter_column("sandboxes", "door", new_column_name="gateway_socket")
+
+
+def downgrade() -> None:
+    op.alter_column("sandboxes", "gateway_socket", new_column_name="door")
