@@ -89,6 +89,13 @@ def kill_tree(root: int) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
+def kill_descendants() -> None:
+    """Kill all descendants of this process, the oldest first, so that none sees the end of one that it started."""
+    for pid in sorted(tree(os.getpid()).keys() - {os.getpid()}):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
 async def end_tree(process: Child) -> None:
     """Kill a process and all its descendants, and wait for its end, which is not seen while a pipe of it is full."""
     kill_tree(process.pid)

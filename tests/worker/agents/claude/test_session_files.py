@@ -1,6 +1,7 @@
 """A later attempt goes on with the conversation of the one before, with the real SDK and CLI."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,14 @@ async def test_a_killed_attempt_s_conversation_is_gone_on_with(worker: Worker, p
     resumed = next(text for text in map(str, said_by_us) if "This is a new attempt" in text)
     assert "Compute C(50,25)" not in resumed
     assert "+++ b/binomial.py" in done["session_diff"]
+
+
+async def test_a_killed_worker_s_conversation_says_nothing_of_an_interrupt(worker: Worker, platform: Platform) -> None:
+    session_id = await killed_at_work(worker, platform)
+
+    # Nobody interrupted the agent: it would believe that its command was not wanted.
+    assert b"interrupted by user" not in platform.transcripts[session_id]
+    assert not re.search(rb'"tool_use_id": ?"toolu_1"', platform.transcripts[session_id])
 
 
 async def test_what_was_spent_before_is_not_counted_again(worker: Worker, platform: Platform) -> None:

@@ -35,6 +35,7 @@ from omoi_os.worker.agents.claude.sdk import (
 )
 from omoi_os.worker.agents.claude.translation import Conversation, translate
 from omoi_os.worker.agents.claude.turns import Note, Turns
+from omoi_os.worker.processes import kill_descendants
 from omoi_os.worker.repository.changes import Changes, unseen
 
 TOOLS = ["Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "Skill"]
@@ -174,7 +175,7 @@ async def _relay(
 
 
 async def _obey(channel: Channel, turns: Turns, brake: Brake) -> None:
-    """Do what the reporter says until it says `end` or is gone."""
+    """Do what the reporter says until it says `end`; end this process at once when the reporter has died."""
     while (order := await channel.receive()) is not None:
         if order["op"] == "say":
             await turns.say(Note.from_order(order))
@@ -184,8 +185,10 @@ async def _obey(channel: Channel, turns: Turns, brake: Brake) -> None:
             brake.release(order["number"])
         elif order["op"] == "end":
             return
-    # A CLI whose tool runs takes long to leave.
-    await turns.interrupt()
+    # The reporter died. An interrupt, or the death of a tool, would become part of the conversation that the next
+    # attempt resumes, so the CLI gets no time to record it.
+    kill_descendants()
+    os._exit(1)
 
 
 def _result(message: ResultMessage, conversation: Conversation) -> dict[str, Any]:
