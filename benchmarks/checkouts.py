@@ -33,8 +33,8 @@ _CHECK_OUT = """
 import asyncio, os, pathlib, sys, time
 sys.path.insert(0, sys.argv[1])
 from omoi_os.protocol.assignment import Assignment
-from omoi_os.worker.git import Repository
-from omoi_os.worker.places import Places
+from omoi_os.worker.repository.git import Repository
+from omoi_os.worker.paths import Places
 trust = pathlib.Path('/home/agent/trust')
 trust.write_text('[safe]\\n\\tdirectory = *\\n')
 places = Places(mirror=pathlib.Path(sys.argv[3]))

@@ -10,7 +10,7 @@ from omoi_os.system import open_files
 
 RAISE = """
 import resource
-from omoi_os import open_files
+from omoi_os.system import open_files
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, int({hard})))
 print(open_files.raise_limit())
 print(*resource.getrlimit(resource.RLIMIT_NOFILE))

@@ -71,7 +71,7 @@ def test_a_clean_end_leaves_no_trace_of_a_holder(tmp_path: Path) -> None:
 HOLDING = """
 import signal, sys
 from pathlib import Path
-from omoi_os.cli import folder
+from omoi_os.cli.local import data_folder as folder
 lock = folder.Lock(Path(sys.argv[1]))
 print("held", flush=True)
 signal.pause()

@@ -33,7 +33,7 @@ import asyncio, sys
 from datetime import timedelta
 from pathlib import Path
 from omoi_os.providers.base import Resources, SandboxSpec
-from omoi_os.providers.local.provider import LocalProvider
+from omoi_os.providers.local.host.provider import LocalProvider
 
 async def main():
     spec = SandboxSpec(sys.argv[2], "tests", ["sleep", "600"], {"PATH": "/usr/bin:/bin", "TOKEN": "its-own"},
