@@ -172,7 +172,7 @@ async def test_programs_are_out_of_reach_of_the_terminals_ctrl_c(reports: Report
 
 SUPERVISING = """
 import asyncio, os, sys
-from omoi_os.cli.supervise import Program, Supervisor
+from omoi_os.cli.local.processes import Program, Supervisor
 async def main():
     await Supervisor([Program("api", [sys.executable, "-c", sys.argv[1]], {"NAME": "api"})], say=print).start()
     await asyncio.Event().wait()

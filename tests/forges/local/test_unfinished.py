@@ -20,7 +20,7 @@ PROGRAM = """
 import asyncio, sys, uuid
 from pathlib import Path
 from omoi_os.forges.base import Repository
-from omoi_os.forges.local import LocalForge
+from omoi_os.forges.local.forge import LocalForge
 root, project, seed = sys.argv[1:]
 asyncio.run(LocalForge(Path(root)).ensure_repository(Repository(uuid.UUID(project), None, None, "main", seed)))
 """

@@ -14,7 +14,7 @@ from tests.worker.platform import HANG, WRITE, Platform
 PROGRAM = """
 import sys
 sys.path.insert(0, {source!r})
-import omoi_os.worker.sdk
+import omoi_os.worker.agents.claude.sdk
 import asyncio, json
 import claude_agent_sdk as sdk
 HEAVY = ("mcp", "jsonschema", "pydantic", "starlette", "httpx", "cryptography")
