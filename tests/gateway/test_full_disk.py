@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.local.forge import LocalForge
 from omoi_os.gateway import full_disk as space
+from omoi_os.projects.addresses import repository_of
 from tests.faults.test_disk_full import fill, small_disk
 from tests.gateway.answers import BODY, STREAM, streaming
 from tests.gateway.conftest import OpenSocket, Start

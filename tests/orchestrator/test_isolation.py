@@ -16,7 +16,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
-from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.local.forge import LocalForge
 from omoi_os.forges.registry import make_forge
 from omoi_os.health import warnings
@@ -25,6 +24,7 @@ from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.dispatcher import claim
 from omoi_os.orchestrator.main import turn
 from omoi_os.orchestrator.recovery.reaper import reap
+from omoi_os.projects.addresses import repository_of
 from omoi_os.projects.models import Project
 from omoi_os.providers.base import Resources, SandboxRef, SandboxSpec
 from omoi_os.providers.local.host.provider import LocalProvider

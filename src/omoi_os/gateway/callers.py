@@ -11,10 +11,10 @@ from sqlalchemy import select
 from omoi_os.audit.trail import Trail, foreign
 from omoi_os.db.base import Sessions
 from omoi_os.errors import BadToken, NotFound, StaleFence
-from omoi_os.forges.addresses import git_path, repository_of
 from omoi_os.forges.base import Repository
 from omoi_os.forges.branches import wip_branch
 from omoi_os.ids import token_hash
+from omoi_os.projects.addresses import git_path, repository_of
 from omoi_os.projects.models import Project
 from omoi_os.sandboxes.lifecycle import ENDED, Purpose
 from omoi_os.sandboxes.models import Sandbox

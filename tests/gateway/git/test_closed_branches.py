@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from omoi_os.db.base import Sessions
-from omoi_os.forges.addresses import git_path, repository_of
 from omoi_os.forges.branches import wip_branch
+from omoi_os.projects.addresses import git_path, repository_of
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
 from tests.gateway.git.test_routes import Workspace, forge, workspace

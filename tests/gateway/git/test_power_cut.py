@@ -12,9 +12,9 @@ import pytest
 
 from omoi_os.accounts.admin_token import ensure_admin_token
 from omoi_os.config import Settings, load_settings
-from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.bare import git
 from omoi_os.forges.local.forge import LocalForge
+from omoi_os.projects.addresses import repository_of
 from omoi_os.providers.base import EndReason, Resources, SandboxSpec
 from omoi_os.providers.local.host.provider import LocalProvider
 from omoi_os.system import durable

@@ -14,11 +14,11 @@ import pytest
 
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
-from omoi_os.forges.addresses import git_path, repository_of
 from omoi_os.forges.bare import git
 from omoi_os.forges.branches import wip_branch
 from omoi_os.forges.local.forge import LocalForge
 from omoi_os.gateway.callers import MAX_AGE_SECONDS
+from omoi_os.projects.addresses import git_path, repository_of
 from omoi_os.projects.models import Project
 from omoi_os.sandboxes.lifecycle import Purpose
 from omoi_os.tasks.models import Task

@@ -21,7 +21,6 @@ from omoi_os.audit.models import AuditEntry
 from omoi_os.bus.postgres import PostgresBus
 from omoi_os.db.base import plain_url
 from omoi_os.errors import ProviderUnavailable
-from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.local.forge import LocalForge
 from omoi_os.gateway.server import serving
 from omoi_os.health import warnings
@@ -32,6 +31,7 @@ from omoi_os.orchestrator.dispatch.branches import ensure_branch
 from omoi_os.orchestrator.dispatch.dispatcher import claim, record_started
 from omoi_os.orchestrator.recovery import endings, salvage
 from omoi_os.orchestrator.recovery.reconciler import reconcile
+from omoi_os.projects.addresses import repository_of
 from omoi_os.protocol.events import Event, EventType
 from omoi_os.protocol.paths import HOME, MIRROR
 from omoi_os.providers.base import SandboxRef

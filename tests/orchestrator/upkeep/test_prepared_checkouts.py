@@ -8,13 +8,13 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
-from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.prepared import MIN_FILES
 from omoi_os.forges.registry import make_forge
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import Work, verify_spec, work_spec
 from omoi_os.orchestrator.dispatch.dispatcher import claim
 from omoi_os.orchestrator.upkeep import prepared_checkouts as checkouts
+from omoi_os.projects.addresses import repository_of
 from omoi_os.providers.local.host import disk_template as template
 from tests.builders import a_project, a_task, a_ticket
 from tests.orchestrator.conftest import MakeContext

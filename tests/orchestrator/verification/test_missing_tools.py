@@ -6,11 +6,11 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
-from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.bare import git
 from omoi_os.forges.local.forge import LocalForge
 from omoi_os.orchestrator.verification.check_runs import Subject
 from omoi_os.orchestrator.verification.missing_tools import missing_in
+from omoi_os.projects.addresses import repository_of
 from omoi_os.tasks.verdict import Check
 from tests.builders import a_project, a_task, a_ticket
 from tests.orchestrator.conftest import MakeContext

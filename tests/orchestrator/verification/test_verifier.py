@@ -5,12 +5,12 @@ from uuid import uuid4
 
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
-from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.bare import git
 from omoi_os.forges.local.forge import LocalForge
 from omoi_os.forges.registry import make_forge
 from omoi_os.masking import Masker
 from omoi_os.orchestrator.verification import verdicts, verifier
+from omoi_os.projects.addresses import repository_of
 from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.protocol.events import Event, EventType
 from omoi_os.sandboxes.ingest.events import record_events

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from omoi_os.config import Settings
 from omoi_os.errors import ProviderUnavailable
-from omoi_os.forges.addresses import git_path, repository_of
 from omoi_os.forges.branches import wip_branch
 from omoi_os.forges.registry import make_forge
 from omoi_os.orchestrator.dispatch.gateway_folders import make_gateway_folder
+from omoi_os.projects.addresses import git_path, repository_of
 from omoi_os.projects.models import Project
 from omoi_os.protocol.assignment import INLINE_DESCRIPTION_BYTES, Assignment, ExecutionMode
 from omoi_os.protocol.paths import GATEWAY_PORT, HOME

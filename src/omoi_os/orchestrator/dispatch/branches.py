@@ -3,10 +3,10 @@
 import logging
 
 from omoi_os.errors import BranchTaken, ForgeError
-from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.base import Forge
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import Work
+from omoi_os.projects.addresses import repository_of
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
 from omoi_os.tasks.models import Task

@@ -14,7 +14,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.errors import ForgeError, ProviderError, ProviderUnavailable, RepositoryDamaged
-from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.registry import make_forge
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch import branches
@@ -24,6 +23,7 @@ from omoi_os.orchestrator.providers import RETRY_SECONDS
 from omoi_os.orchestrator.upkeep import prepared_checkouts as checkouts
 from omoi_os.orchestrator.upkeep import repository_damage as repositories
 from omoi_os.orchestrator.upkeep.free_space import has_room
+from omoi_os.projects.addresses import repository_of
 from omoi_os.projects.models import Project
 from omoi_os.projects.values import DEFAULT_CONCURRENCY, number_of
 from omoi_os.providers.base import SandboxRef

@@ -3,10 +3,10 @@
 import asyncio
 from functools import partial
 
-from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.registry import NAMES, make_forge
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import Work, takes_checkouts
+from omoi_os.projects.addresses import repository_of
 
 #: A checkout may be behind its branch by this much: what is missing is fetched by the task.
 PREPARE_SECONDS = 60.0

@@ -7,10 +7,10 @@ from uuid import UUID
 from sqlalchemy import select
 
 from omoi_os.errors import ForgeError, RepositoryDamaged
-from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.registry import make_forge
 from omoi_os.health import warnings
 from omoi_os.orchestrator.context import Context
+from omoi_os.projects.addresses import repository_of
 from omoi_os.projects.models import Project
 
 log = logging.getLogger(__name__)

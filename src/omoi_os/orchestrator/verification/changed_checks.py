@@ -4,11 +4,11 @@ import logging
 from collections.abc import Sequence
 
 from omoi_os.errors import ForgeError
-from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.bare import changes
 from omoi_os.forges.registry import make_forge
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.verification.check_runs import Subject
+from omoi_os.projects.addresses import repository_of
 from omoi_os.tasks.check_files import is_check_file, named_in
 
 log = logging.getLogger(__name__)

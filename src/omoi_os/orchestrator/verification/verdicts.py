@@ -10,12 +10,12 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.base import Bus
-from omoi_os.forges.addresses import repository_of
 from omoi_os.forges.registry import make_forge
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.verification.changed_checks import changed_checks
 from omoi_os.orchestrator.verification.check_runs import Subject, cause_of_failure, run_checks
 from omoi_os.orchestrator.verification.missing_tools import ERROR_TYPE, missing_in
+from omoi_os.projects.addresses import repository_of
 from omoi_os.projects.models import Project
 from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.protocol.events import EventType

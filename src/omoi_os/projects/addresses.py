@@ -1,4 +1,4 @@
-"""How a project's repository is named: to its forge, and to git inside a sandbox."""
+"""Addresses of a project's repository: for its forge, and for git inside a sandbox."""
 
 from urllib.parse import quote
 
@@ -7,7 +7,7 @@ from omoi_os.projects.models import Project
 
 
 def repository_of(project: Project) -> Repository:
-    """The project's repository as its forge needs to know it."""
+    """Return the project's repository as its forge needs it."""
     return Repository(
         project_id=project.id,
         owner=project.github_owner,
@@ -18,7 +18,7 @@ def repository_of(project: Project) -> Repository:
 
 
 def git_path(project: Project) -> str:
-    """Where the gateway serves the repository, e.g. `/git/kivo360/OmoiOS.git`."""
+    """Return the path at which the gateway serves the repository, e.g. `/git/kivo360/OmoiOS.git`."""
     owner, name = project.github_owner, project.github_repo
     if owner and name:
         return f"/git/{quote(owner, safe='')}/{quote(name, safe='')}.git"
