@@ -16,6 +16,7 @@ from uuid import uuid4
 from omoi_os.forges import prepared as checkouts
 from omoi_os.forges.base import Repository
 from omoi_os.forges.local.forge import LocalForge
+from omoi_os.forges.mirrors import Mirrors
 from omoi_os.protocol import paths
 from omoi_os.protocol.assignment import Assignment
 from omoi_os.providers.base import Resources, SandboxSpec
@@ -55,7 +56,7 @@ async def measure(files: int, rounds: int) -> dict[str, list[float]]:
         await forge.create_branch(repository, _BRANCH)
         # Whatever its size, to see where it begins to be worth it.
         checkouts.MIN_FILES = 1
-        await forge.prepare_checkout(repository)
+        await Mirrors(forge.root).prepare_checkout(repository)
         provider = LocalProvider(folder / "sandboxes")
         provider.check()
         ways = WAYS if provider.has_checkouts else WAYS[:-1]
@@ -101,8 +102,8 @@ def _spec(provider: LocalProvider, forge: LocalForge, repository: Repository, *,
         env={"PATH": "/usr/bin:/bin", "HOME": paths.HOME},
         resources=Resources(memory_bytes=2 << 30, cpus=2, pids=256, disk_bytes=4 << 30),
         lifetime=_SOON,
-        mirror=forge.mirror(repository),
-        checkout=forge.checkout(repository) if way == "overlay" else None,
+        mirror=forge.path(repository),
+        checkout=Mirrors(forge.root).checkout(repository) if way == "overlay" else None,
     )
 
 

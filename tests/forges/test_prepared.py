@@ -10,6 +10,7 @@ from omoi_os.forges import prepared as checkouts
 from omoi_os.forges.bare.folder_lock import locked
 from omoi_os.forges.base import Repository
 from omoi_os.forges.local.forge import LocalForge
+from omoi_os.forges.mirrors import Mirrors
 from omoi_os.protocol import paths
 from omoi_os.providers import prepared
 
@@ -22,6 +23,10 @@ def git(*arguments: str | Path, at: Path) -> str:
 @pytest.fixture
 def forge(tmp_path: Path) -> LocalForge:
     return LocalForge(tmp_path / "repos")
+
+
+def mirrors_of(forge: LocalForge) -> Mirrors:
+    return Mirrors(forge.root)
 
 
 @pytest.fixture
@@ -67,8 +72,8 @@ def versions(forge: LocalForge, repository: Repository) -> list[str]:
 
 
 async def prepared_by(forge: LocalForge, repository: Repository) -> Path:
-    await forge.prepare_checkout(repository)
-    found = forge.checkout(repository)
+    await mirrors_of(forge).prepare_checkout(repository)
+    found = mirrors_of(forge).checkout(repository)
     assert found is not None
     return found
 
@@ -130,7 +135,7 @@ async def test_a_checkout_in_use_stays_as_it_is_until_its_sandbox_is_gone(
     assert versions(forge, repository) == sorted([old.name, new.name])
 
     sandbox.rmdir()
-    await forge.prepare_checkout(repository)
+    await mirrors_of(forge).prepare_checkout(repository)
 
     assert versions(forge, repository) == [new.name]
 
@@ -154,9 +159,9 @@ async def test_only_one_prepares_at_a_time(forge: LocalForge, repository: Reposi
     folder.mkdir()
     with locked(folder) as held:
         assert held
-        await forge.prepare_checkout(repository)
+        await mirrors_of(forge).prepare_checkout(repository)
 
-    assert forge.checkout(repository) is None
+    assert mirrors_of(forge).checkout(repository) is None
     assert (await prepared_by(forge, repository)).is_dir()
 
 
@@ -164,9 +169,9 @@ async def test_a_small_repository_is_not_worth_it(forge: LocalForge) -> None:
     repository = Repository(uuid4(), None, None, "main")
     await forge.ensure_repository(repository)
 
-    await forge.prepare_checkout(repository)
+    await mirrors_of(forge).prepare_checkout(repository)
 
-    assert forge.checkout(repository) is None
+    assert mirrors_of(forge).checkout(repository) is None
     assert versions(forge, repository) == []
 
 
@@ -177,9 +182,9 @@ async def test_a_repository_that_shrinks_loses_its_checkout(
     git("rm", "-q", "*.txt", at=seed)
     change(forge, repository, seed)
 
-    await forge.prepare_checkout(repository)
+    await mirrors_of(forge).prepare_checkout(repository)
 
-    assert forge.checkout(repository) is None
+    assert mirrors_of(forge).checkout(repository) is None
     assert versions(forge, repository) == []
 
 
@@ -193,6 +198,6 @@ async def test_a_tree_without_end_is_not_checked_out(forge: LocalForge, reposito
     bomb = git("commit-tree", "-m", "bomb", "-p", "HEAD", tree, at=seed)
     git("push", "-q", forge.path(repository), f"{bomb}:main", at=seed)
 
-    await forge.prepare_checkout(repository)
+    await mirrors_of(forge).prepare_checkout(repository)
 
-    assert forge.checkout(repository) is None
+    assert mirrors_of(forge).checkout(repository) is None

@@ -1,1 +1,1 @@
-"""Where repositories live."""
+"""Forges: where repositories live, and their mirrors on this machine."""

@@ -1,4 +1,4 @@
-"""Branch names (contract section 9): built from an allow-list of characters, never quoted, never through a shell."""
+"""Branch names: built from an allow-list of characters, never quoted, never passed through a shell."""
 
 import re
 import unicodedata
@@ -17,16 +17,16 @@ _PREFIX = {
 
 
 def branch_name(*, title: str, ticket_type: str, priority: str) -> str:
-    """`feature/calculate-binomial-coefficient` for a feature of that title."""
+    """Return the branch name for a ticket, e.g. `feature/calculate-binomial-coefficient`."""
     prefix = "hotfix" if (ticket_type, priority) == ("bug", "CRITICAL") else _PREFIX[ticket_type]
-    room = MAX_LENGTH - len(prefix) - 1 - len("-9999")
+    longest = MAX_LENGTH - len(prefix) - 1 - len("-9999")
     ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
-    slug = re.sub(r"[^a-z0-9]+", "-", ascii_title.lower()).strip("-")[:room].strip("-")
+    slug = re.sub(r"[^a-z0-9]+", "-", ascii_title.lower()).strip("-")[:longest].strip("-")
     return f"{prefix}/{slug or 'task'}"
 
 
 def numbered(name: str, number: int) -> str:
-    """The name itself, then `-2`, `-3` where it is taken."""
+    """Return the name itself for 1, then `name-2`, `name-3`."""
     return name if number == 1 else f"{name}-{number}"
 
 
@@ -42,7 +42,7 @@ def collides(name: str, existing: Collection[str]) -> bool:
 def free_name(wanted: str, existing: Collection[str]) -> str:
     """Return the wanted name, or the first of `-2`, `-3`, … that collides with no existing branch.
 
-    Where a branch has the name of the prefix, e.g. `feature`, nothing can be created below it: the slash becomes `-`.
+    If a branch has the name of the prefix, e.g. `feature`, git can create nothing below it: the slash becomes `-`.
     """
     names = _Names(existing)
     if names.any_is(_folders(wanted)):
@@ -54,7 +54,7 @@ def free_name(wanted: str, existing: Collection[str]) -> str:
 
 
 class _Names:
-    """Existing names, prepared so that each comparison takes the same time however many there are."""
+    """Existing names, indexed so that a comparison takes the same time however many there are."""
 
     def __init__(self, existing: Collection[str]) -> None:
         self._names = {name.lower() for name in existing}
@@ -68,11 +68,11 @@ class _Names:
 
 
 def _folders(name: str) -> list[str]:
-    """`a` and `a/b` of `a/b/c`."""
+    """Return `a` and `a/b` for `a/b/c`."""
     parts = name.split("/")
     return ["/".join(parts[:end]) for end in range(1, len(parts))]
 
 
 def wip_branch(task_id: object, *, attempt: int | None = None) -> str:
-    """Where a task's unfinished work is kept; with `attempt`, that of an attempt which a later one did not wait for."""
+    """Return the branch for a task's unfinished work; with `attempt`, for an attempt that a later one superseded."""
     return f"wip/{task_id}" if attempt is None else f"wip/{task_id}-{attempt}"

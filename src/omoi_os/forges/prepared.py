@@ -1,4 +1,4 @@
-"""Prepared checkouts of a default branch: each made aside, put in place whole, and removed when nobody uses it."""
+"""Prepared checkouts of a default branch: created aside, renamed when complete, removed when no sandbox uses them."""
 
 import asyncio
 import secrets
@@ -13,25 +13,25 @@ from omoi_os.providers import prepared as checkouts
 from omoi_os.system import durable
 from omoi_os.system.children import die_with_parent
 
-#: With fewer files a clone is as quick. With more, or larger ones in all, the disk of this machine is not used up.
+#: With fewer files a clone is as fast. The upper limits keep a repository from filling this machine's disk.
 MIN_FILES = 500
 MAX_FILES = 500_000
 MAX_BYTES = 2 << 30
 
-#: Other repositories would need another configuration.
+#: Repositories with other object names would need another configuration.
 _SHA1_DIGITS = 40
 
 _CHECKOUT_SECONDS = 600
 _MEASURE_SECONDS = 120
 _CHUNK = 1 << 16
 
-#: Leads to the newest one that is ready.
+#: Link to the newest checkout that is ready.
 _NEWEST = "newest"
 
-#: One that is being made; whoever holds the folder's lock makes the only one.
+#: Prefix of a checkout that is being created, by the process that holds the folder's lock.
 _UNREADY = ".new-"
 
-#: The owner of a file differs from what the index says of it: inside, all belongs to the sandbox's uid.
+#: `checkstat`: inside a sandbox all files belong to its uid, so their owner differs from the index.
 _CONFIG = """[core]
 \trepositoryformatversion = 0
 \tfilemode = true
@@ -42,7 +42,7 @@ _CONFIG = """[core]
 
 
 def newest(folder: Path) -> Path | None:
-    """The one that a new sandbox may use."""
+    """Return the checkout for a new sandbox, or None."""
     try:
         found = folder / (folder / _NEWEST).readlink()
     except OSError:
@@ -51,14 +51,14 @@ def newest(folder: Path) -> Path | None:
 
 
 async def prepare(folder: Path, *, mirror: Path, commit: str) -> None:
-    """Have one of this commit as the newest, unless the tree is too small or too large for that."""
+    """Make a checkout of this commit the newest, unless its tree is too small or too large. Raises `ForgeError`."""
     await asyncio.to_thread(folder.mkdir, mode=0o700, exist_ok=True)
     with locked(folder) as held:
         if not held:
             return
         last = newest(folder)
         if last is None or not last.name.startswith(commit):
-            if await _is_worth_it(mirror, commit):
+            if await _has_useful_size(mirror, commit):
                 await _replace(folder, last, mirror=mirror, commit=commit)
             else:
                 (folder / _NEWEST).unlink(missing_ok=True)
@@ -66,20 +66,20 @@ async def prepare(folder: Path, *, mirror: Path, commit: str) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove checkouts that somebody began to prepare and did not finish, and those that nobody uses any more."""
+    """Remove checkouts that a killed process left incomplete, and old ones that no sandbox uses. It blocks."""
     with locked(folder) as held:
         if held:
             _remove_unused(folder)
 
 
 async def _replace(folder: Path, last: Path | None, *, mirror: Path, commit: str) -> None:
-    """The last one is brought up to date if nobody uses it: most of its files stay as they are."""
+    """Create a checkout, from the last one if no sandbox uses it: most of its files stay as they are."""
     serial = secrets.token_hex(4)
     unready = folder / f"{_UNREADY}{serial}"
     if last is None or not _take(last, unready):
         checkouts.make_folder(unready)
     await _check_out(checkouts.tree_of(unready), mirror=mirror, commit=commit)
-    # After a power cut the files would otherwise be empty, under a name that says they are complete.
+    # Otherwise the files could be empty after a power cut, under a name that marks them complete.
     await asyncio.to_thread(durable.sync_file_system, unready)
     unready.rename(folder / f"{commit}-{serial}")
     link = folder / f"{_UNREADY}link"
@@ -90,6 +90,7 @@ async def _replace(folder: Path, last: Path | None, *, mirror: Path, commit: str
 
 
 def _take(last: Path, unready: Path) -> bool:
+    """Rename a checkout that no sandbox uses; return whether that was possible."""
     with checkouts.unused(last) as unused:
         if unused:
             last.rename(unready)
@@ -97,7 +98,7 @@ def _take(last: Path, unready: Path) -> bool:
 
 
 async def _check_out(tree: Path, *, mirror: Path, commit: str) -> None:
-    """Files by git from the mirror, which alone it reads; the tree's own repository is plain files of ours."""
+    """Write the files from the mirror. Git reads only the mirror; the files of the tree's own `.git` are ours."""
     repository = tree / ".git"
     for name in ("objects/info", "objects/pack", "refs/heads"):
         (repository / name).mkdir(parents=True, exist_ok=True)
@@ -109,8 +110,8 @@ async def _check_out(tree: Path, *, mirror: Path, commit: str) -> None:
     (tree / paths.PREPARED).write_text(commit)
 
 
-async def _is_worth_it(mirror: Path, commit: str) -> bool:
-    """Whether the tree is of a useful size; a small repository can hold an endless one, so looking stops early."""
+async def _has_useful_size(mirror: Path, commit: str) -> bool:
+    """Return whether the tree is neither too small nor too large. A small repository can contain an endless tree."""
     if len(commit) != _SHA1_DIGITS:
         return False
     command = git.limited("git", f"--git-dir={mirror}", "ls-tree", "-r", "-l", "-z", commit)
@@ -136,7 +137,7 @@ async def _is_worth_it(mirror: Path, commit: str) -> bool:
 
 
 async def _measure(process: asyncio.subprocess.Process) -> tuple[int, int]:
-    """Files and bytes, as far as they are of interest."""
+    """Count files and bytes up to their limits."""
     assert process.stdout is not None  # noqa: S101
     files = size = 0
     rest = b""

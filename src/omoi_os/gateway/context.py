@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -12,6 +12,7 @@ from omoi_os.audit.trail import Trail
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
 from omoi_os.gateway.callers import Callers
+from omoi_os.gateway.git.backend import GitBackend
 from omoi_os.gateway.model.bodies import Bodies
 from omoi_os.gateway.model.reservations import Reservations
 from omoi_os.gateway.model.seen import Sightings
@@ -91,6 +92,8 @@ class Parts:
     sightings: Sightings
     trail: Trail
     reservations: Reservations
+    #: Returns what serves the repositories of the forge of this name. Raises `ForgeError` if there is none.
+    git_backend: Callable[[str], GitBackend]
     #: Bounds how many bodies and streams of one sandbox are held at a time.
     model_slots: Slots = field(default_factory=lambda: Slots(8))
     parse_slots: Slots = field(default_factory=lambda: Slots(1))

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 
 from aiohttp import web
@@ -19,6 +20,7 @@ from omoi_os.config import Settings
 from omoi_os.db import embedded
 from omoi_os.db.base import make_engine, make_sessions
 from omoi_os.errors import SetupError
+from omoi_os.forges.registry import make_mirrors
 from omoi_os.gateway import api_calls as relay
 from omoi_os.gateway.callers import Callers
 from omoi_os.gateway.context import PARTS, Parts
@@ -69,6 +71,7 @@ async def serving(settings: Settings, *, database_url: str, bus: Bus) -> AsyncIt
             sightings=Sightings(sessions, bus),
             trail=trail,
             reservations=Reservations(sessions),
+            git_backend=partial(make_mirrors, settings=settings),
         )
         renewing = asyncio.create_task(parts.reservations.keep())
         stack.callback(renewing.cancel)

@@ -1,6 +1,6 @@
-"""A prepared checkout: a folder with the files a workspace begins with, and the names of the sandboxes that use it.
+"""A prepared checkout: a folder with the files that a workspace starts with, and links to the sandboxes that use it.
 
-Who makes one never changes it once it has a user, and removes it only while it has none.
+It is changed or removed only while no sandbox uses it.
 """
 
 import fcntl
@@ -13,19 +13,19 @@ _TREE, _USERS = "tree", "users"
 
 
 def tree_of(checkout: Path) -> Path:
-    """Where the files are."""
+    """Return the folder with the files."""
     return checkout / _TREE
 
 
 def make_folder(checkout: Path) -> None:
-    """Make one without files."""
+    """Create a checkout without files."""
     checkout.mkdir(mode=0o700)
     for name in (_TREE, _USERS):
         (checkout / name).mkdir()
 
 
 def use(checkout: Path, sandbox: Path) -> bool:
-    """Note that the sandbox in this folder uses it, for as long as that folder exists; False if it is not to be had."""
+    """Record that a sandbox uses it while the sandbox's folder exists; return False if it is being changed or gone."""
     with _locked(checkout, fcntl.LOCK_SH) as held:
         if held:
             (checkout / _USERS / sandbox.name).symlink_to(sandbox.absolute())
@@ -33,20 +33,20 @@ def use(checkout: Path, sandbox: Path) -> bool:
 
 
 def leave(checkout: Path, sandbox: Path) -> None:
-    """The sandbox is gone."""
+    """Record that the sandbox no longer uses it."""
     (checkout / _USERS / sandbox.name).unlink(missing_ok=True)
 
 
 @contextmanager
 def unused(checkout: Path) -> Iterator[bool]:
-    """Whether no sandbox uses it; while that is held, none can begin to."""
+    """Yield whether no sandbox uses it; while the block runs, none can start to."""
     with _locked(checkout, fcntl.LOCK_EX) as held:
         yield held and not any(user.exists() for user in (checkout / _USERS).iterdir())
 
 
 @contextmanager
 def _locked(checkout: Path, kind: int) -> Iterator[bool]:
-    """Hold the folder's lock; False if somebody else does, or if it is gone."""
+    """Hold the folder's lock while the block runs; the value is False if it is locked or gone."""
     try:
         fd = os.open(checkout, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
@@ -56,7 +56,7 @@ def _locked(checkout: Path, kind: int) -> Iterator[bool]:
         held = False
         with suppress(OSError):
             fcntl.flock(fd, kind | fcntl.LOCK_NB)
-            # It may have been moved away before the lock was ours.
+            # The folder may have been renamed before it was locked.
             held = checkout.stat().st_ino == os.fstat(fd).st_ino
         yield held
     finally:

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.forges.prepared import MIN_FILES
-from omoi_os.forges.registry import make_forge
+from omoi_os.forges.registry import make_forge, make_mirrors
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import Work, verify_spec, work_spec
 from omoi_os.orchestrator.dispatch.dispatcher import claim
@@ -69,7 +69,7 @@ async def test_the_next_task_begins_with_what_was_prepared_after_the_first(
 async def test_each_switch_turns_them_off(make_context: MakeContext, make_work: MakeWork, switch: str) -> None:
     wanted = make_context()
     work = await make_work(wanted)
-    await make_forge("local", wanted.settings).prepare_checkout(repository_of(work.project))
+    await make_mirrors("local", wanted.settings).prepare_checkout(repository_of(work.project))
     context = make_context(**{switch: False})
 
     checkouts.prepare(context, work)

@@ -1,1 +1,1 @@
-"""Git on bare repositories: commands, durability, damage, maintenance, locks."""
+"""Bare repositories on this machine: git commands, layout, creation, durability, damage, maintenance, locks."""

@@ -1,4 +1,4 @@
-"""What a commit changes, read from a bare repository: git shows names and content, and runs nothing of either."""
+"""Reads what a commit changes from a bare repository. Nothing in the repository is run."""
 
 import asyncio
 from collections.abc import AsyncIterator, Set
@@ -7,19 +7,19 @@ from pathlib import Path
 from omoi_os.errors import ForgeError
 from omoi_os.forges.bare import git
 
-#: How much of a list of names is read: one push can name millions of files.
+#: How much of a listing is read: one push can name millions of files.
 _MAX_LIST_BYTES = 16 << 20
 _CHUNK_BYTES = 1 << 16
 _SECONDS = 60
 
-#: Endings of files that a command or module of the same name can be.
+#: Suffixes of files that can be a command or module of that name.
 _CODE = frozenset({"py", "pyx", "pyi", "so", "js", "cjs", "mjs", "ts", "tsx", "jsx", "json", "node", "sh", "rb", "pl"})
 
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-renames")
 
 
 async def base_of(git_dir: Path, commit: str, *, branch: str) -> str:
-    """The commit from which this one left the branch; the branch's own head where they have nothing in common."""
+    """Return the commit at which this one left the branch; the branch's head if they have no common history."""
     head = await git.run("rev-parse", "--verify", f"refs/heads/{branch}^{{commit}}", git_dir=git_dir)
     try:
         return await git.run("merge-base", head, commit, git_dir=git_dir)
@@ -28,7 +28,7 @@ async def base_of(git_dir: Path, commit: str, *, branch: str) -> str:
 
 
 async def changed_paths(git_dir: Path, base: str, commit: str) -> AsyncIterator[tuple[str, str]]:
-    """The status (`A`, `M`, `D`, `T`) and the path of every file that differs."""
+    """Yield the status (`A`, `M`, `D`, `T`) and the path of every file that differs."""
     arguments = ("diff-tree", "-r", "-z", "--name-status", *_PLAIN, base, commit, "--")
     status = ""
     async for entry in _entries(git_dir, *arguments):
@@ -40,7 +40,7 @@ async def changed_paths(git_dir: Path, base: str, commit: str) -> AsyncIterator[
 
 
 async def has_program(git_dir: Path, commit: str, names: Set[str], *, folders: bool) -> bool:
-    """Whether the commit has a program of one of these names: a file of code, or a folder where `folders` count."""
+    """Return whether the commit has a program of one of these names: a code file or, with `folders`, a folder."""
     async for path in _entries(git_dir, "ls-tree", "-r", "-z", "--name-only", commit):
         *parents, name = path.split("/")
         stem, _, ending = name.partition(".")
@@ -52,14 +52,14 @@ async def has_program(git_dir: Path, commit: str, names: Set[str], *, folders: b
 
 
 async def has_path(git_dir: Path, commit: str, path: str) -> bool:
-    """Whether the commit has a file at this path."""
+    """Return whether the commit has a file at this path."""
     async for found in _entries(git_dir, "ls-tree", "-z", "--name-only", commit, "--", f":(literal){path}"):
         return found == path
     return False
 
 
 async def touches_word(git_dir: Path, base: str, commit: str, word: str) -> bool:
-    """Whether the change adds or removes this text somewhere."""
+    """Return whether the change adds or removes this text anywhere."""
     arguments = ("diff-tree", "-r", "-z", "--name-only", f"-S{word}", *_PLAIN, base, commit, "--")
     async for _ in _entries(git_dir, *arguments):
         return True
@@ -67,7 +67,7 @@ async def touches_word(git_dir: Path, base: str, commit: str, word: str) -> bool
 
 
 async def _entries(git_dir: Path, *arguments: str) -> AsyncIterator[str]:
-    """What git lists, separated by NUL, as far as it is read."""
+    """Yield the NUL-separated entries that git lists, up to a limit. Raises `ForgeError`."""
     process = await asyncio.create_subprocess_exec(
         *("git", f"--git-dir={git_dir}", *arguments),
         stdin=asyncio.subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""Finds what a power cut or a failing disk has damaged in a bare repository: empty objects, emptied refs."""
+"""Finds damage that a power cut or a failing disk left in a bare repository: empty objects, empty refs."""
 
 import re
 from collections.abc import Iterator
@@ -10,15 +10,15 @@ from omoi_os.forges.bare import git
 _COMMIT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\n?")
 _SYMBOLIC = re.compile(rb"ref: refs/[^\x00-\x20]+\n?")
 _OBJECT_FOLDER = re.compile(r"[0-9a-f]{2}")
-#: What packs and their indexes start with.
+#: First bytes of packs and of their indexes.
 _MAGIC = {".pack": b"PACK", ".idx": b"\xfftOc"}
-#: How many refs are looked up, the newest first.
+#: How many refs are examined, newest first.
 _TIPS = 500
 _LOOK_SECONDS = 120
 
 
 async def find(git_dir: Path) -> str | None:
-    """What is damaged, as the end of a sentence; None if nothing is found. It reads no whole history."""
+    """Return what is damaged, as the end of a sentence; None if nothing is. It does not read the whole history."""
     if found := next(_damaged_files(git_dir), None):
         return found
     listing = ("for-each-ref", f"--count={_TIPS}", "--sort=-committerdate", "--format=%(objectname) %(refname)")
@@ -37,12 +37,12 @@ async def find(git_dir: Path) -> str | None:
 
 
 def _means_damage(words: str) -> bool:
-    """Whether git complains about the repository's content, not about a limit or a lock."""
+    """Return whether git reports damaged content, not a limit or a lock."""
     return any(word in words for word in ("corrupt", "is empty", "bad object", "missing", "broken", "not a git repo"))
 
 
 def _damaged_files(git_dir: Path) -> Iterator[str]:
-    """Files that cannot be as git wrote them."""
+    """Yield a phrase for each file that cannot be as git wrote it."""
     head = git_dir / "HEAD"
     if not head.is_file() or not _is_ref(head):
         yield "HEAD is empty or torn"
@@ -77,5 +77,5 @@ def _start(path: Path, size: int) -> bytes:
         with path.open("rb") as file:
             return file.read(size)
     except FileNotFoundError:
-        # It was packed or replaced meanwhile.
+        # Git packed or replaced it in the meantime.
         return b"ref: refs/gone\n" if size > 4 else b""

@@ -1,4 +1,4 @@
-"""A lock on a folder, which ends with the process that holds it."""
+"""A lock on a folder. It is released when the process that holds it ends."""
 
 import fcntl
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @contextmanager
 def locked(folder: Path) -> Iterator[bool]:
-    """Hold the folder's lock without waiting for it; False if another process holds it."""
+    """Hold the folder's lock while the block runs; the value is False if another process holds it."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:

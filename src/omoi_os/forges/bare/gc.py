@@ -1,7 +1,7 @@
-"""Repository maintenance: packs objects and removes those that nothing has referred to for a while.
+"""Garbage collection of a bare repository: packs its objects and removes those that have long been unreferenced.
 
-Replaced history, for example of a `wip/` branch, stays in the reflog for a grace period that is longer than a sandbox
-lives: one that borrows objects from the repository (alternates) or has a checkout below its workspace never loses any.
+Replaced history, for example of a `wip/` branch, stays in the reflog for a grace period longer than a sandbox's
+lifetime, so a sandbox that borrows objects (alternates) or uses a prepared checkout never loses any.
 """
 
 import re
@@ -12,21 +12,22 @@ from pathlib import Path
 
 from omoi_os.forges.bare import git
 from omoi_os.forges.bare.folder_lock import locked
+from omoi_os.forges.bare.refs import PLATFORM_REFS
 
-#: Have every ref that is pushed to keep a log of its former values. Given to git wherever it moves refs.
+#: Makes git log the previous values of every ref. Needed wherever git moves refs.
 KEEP_REPLACED = {"core.logAllRefUpdates": "always"}
 
-#: Objects younger than this stay in any case: they may belong to a push whose ref is not moved yet.
+#: Younger objects always stay: they may belong to a push that has not moved its ref yet.
 _YOUNG = "2.hours.ago"
-#: From these on a collection is worth it.
+#: A collection is due above any of these.
 MAX_LOOSE_OBJECTS = 2_000
 MAX_PACKS = 20
 MIN_GROWTH_BYTES = 32 << 20
 _GC_SECONDS = 1800.0
 
-#: Refs that keep the commits of prepared checkouts, whose objects are those of the repository.
-_CHECKOUTS = "refs/omoi/checkouts"
-#: Its age says since when replaced history is logged; its content is the size after the last collection.
+#: Refs that keep the commits of prepared checkouts, which use the objects of the repository.
+_CHECKOUTS = f"{PLATFORM_REFS}/checkouts"
+#: File written after each collection: its age is how long replaced history has been logged, its content the size then.
 _MARK = "omoi-gc"
 
 _CHECKOUT_NAME = re.compile(r"([0-9a-f]{40})-[0-9a-f]+")
@@ -36,7 +37,7 @@ _CONFIG = {**git.SAFE_CONFIG, "gc.auto": "0", "gc.autoDetach": "false", "gc.writ
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """The objects of a repository."""
+    """Size of a repository."""
 
     loose: int
     packs: int
@@ -52,9 +53,9 @@ async def measure(git_dir: Path) -> Objects:
 
 
 async def collect(git_dir: Path, *, checkouts: Path, grace: timedelta) -> Objects | None:
-    """Collect garbage if it is worth it; return what is left, or None if nothing was done.
+    """Collect garbage if it is due; return the remaining size, or None if nothing was done.
 
-    `grace` is how long replaced history is kept. Nothing is removed before it has been logged for so long. Raises
+    `grace` is how long replaced history is kept. Nothing is removed before it has been logged for that long. Raises
     `ForgeError`.
     """
     found = await measure(git_dir)
@@ -79,7 +80,7 @@ def _is_due(mark: Path, found: Objects, grace: timedelta) -> bool:
         before = int(mark.read_text() or 0)
         since = mark.stat().st_mtime
     except (OSError, ValueError):
-        # From now on replaced history is logged; earlier one is not, and may still be in use.
+        # Replaced history is logged from now on. Earlier history is not and may still be in use.
         _write_mark(mark, found.size)
         return not grace
     if time.time() - since < grace.total_seconds():
@@ -94,7 +95,7 @@ def _write_mark(mark: Path, size: int) -> None:
 
 
 async def _keep_checkouts(git_dir: Path, checkouts: Path) -> None:
-    """Have a ref on the commit of each prepared checkout, and on no other one."""
+    """Create a ref for the commit of each prepared checkout, and delete the refs of removed ones."""
     used = {f"{_CHECKOUTS}/{name}": name for name in _commits(checkouts)}
     listed = await git.run("for-each-ref", "--format=%(refname)", "--", _CHECKOUTS, git_dir=git_dir)
     commands = [f"update {ref} {commit}\n" for ref, commit in sorted(used.items())]
@@ -104,7 +105,7 @@ async def _keep_checkouts(git_dir: Path, checkouts: Path) -> None:
 
 
 def _commits(checkouts: Path) -> set[str]:
-    """The commits that the folders of prepared checkouts are named after."""
+    """Return the commits of the prepared checkouts, which are in the names of their folders."""
     if not checkouts.is_dir():
         return set()
     return {match[1] for path in checkouts.iterdir() if (match := _CHECKOUT_NAME.fullmatch(path.name))}

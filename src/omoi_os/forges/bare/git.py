@@ -1,4 +1,4 @@
-"""Runs git for the platform: no configuration but ours, no hooks, no prompts, a time-out."""
+"""Runs git for the platform: no configuration but ours, no hooks, no prompts, a timeout."""
 
 import asyncio
 import os
@@ -10,8 +10,8 @@ from pathlib import Path
 from omoi_os.errors import ForgeError
 from omoi_os.system.children import die_with_parent
 
-#: What git writes is on disk before it goes on: objects, packs, refs. A push is kept as one pack, because each
-#: loose object would have to be synced by itself.
+#: Makes git sync objects, packs and refs to disk before it continues. A push is kept as one pack, because each loose
+#: object would be synced separately.
 DURABLE_CONFIG = {"core.fsync": "all", "core.fsyncMethod": "fsync", "transfer.unpackLimit": "1"}
 
 #: Configuration of every git command on a repository whose content is not ours.
@@ -20,10 +20,12 @@ SAFE_CONFIG = {"core.hooksPath": "/dev/null", "core.fsmonitor": "false"}
 #: How much memory one git process may allocate, and how long it may compute. A pushed megabyte can stand for gigabytes.
 MEMORY_BYTES = 1 << 30
 CPU_SECONDS = 600
-#: For what a sandbox pushes: git reads an object whole, so this bounds the size of an object too.
+#: Limit for receiving a push. Git reads an object as a whole, so this also bounds the size of an object.
 PUSH_MEMORY_BYTES = 384 << 20
+#: The largest pack that one push may contain.
+MAX_PUSH_BYTES = 1 << 30
 
-#: Configuration that keeps git well below its limit, whatever the repository holds.
+#: Configuration that keeps git well below its memory limit, whatever the repository contains.
 THRIFTY_CONFIG = {
     "pack.threads": "1",
     "pack.windowMemory": "64m",
@@ -34,27 +36,27 @@ THRIFTY_CONFIG = {
     # Larger files are streamed, not read whole.
     "core.bigFileThreshold": "32m",
 }
-#: A pushed file is never streamed: one that does not fit into the memory of a push is refused.
+#: A pushed file is never streamed: a file that exceeds the memory limit of a push is refused.
 PUSH_CONFIG = {**THRIFTY_CONFIG, "core.bigFileThreshold": "4g"}
 
-#: Sets the limits in place of the process, so that no copy of this one has to be made for it. A limit that is lower
-#: already stays.
+#: Sets the limits in a shell that then becomes git, so that this process need not fork for it. A limit that is already
+#: lower stays.
 _LIMIT = 'ulimit -d "$0" 2>/dev/null; ulimit -t "$1" 2>/dev/null; shift; exec "$@"'
 _NO_SUCH_COMMAND = 127
 
-#: What takes no longer than this is over before anybody could miss its parent.
+#: A command with a shorter timeout may outlive this process: it ends soon anyway.
 _QUICK_SECONDS = 60
 
 _IDENTITY = {"NAME": "OmoiOS", "EMAIL": "omoi@localhost"}
 
 
 def limited(*argv: str, memory: int = MEMORY_BYTES, seconds: int = CPU_SECONDS) -> list[str]:
-    """The command with a limit on memory and processor time, which holds for each process that it starts."""
+    """Return the command with limits on memory and processor time, which apply to each process that it starts."""
     return ["/bin/sh", "-c", _LIMIT, str(memory // 1024), str(seconds), *argv]
 
 
 def environment(config: Mapping[str, str] = SAFE_CONFIG, *, global_config: str = "/dev/null") -> dict[str, str]:
-    """All that git gets to see of the environment."""
+    """Return the whole environment of a git process."""
     config = {**THRIFTY_CONFIG, **config, **DURABLE_CONFIG}
     values = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -74,9 +76,9 @@ def environment(config: Mapping[str, str] = SAFE_CONFIG, *, global_config: str =
 
 
 async def end_group(process: asyncio.subprocess.Process) -> None:
-    """Kill a process that leads its own group, and whatever it has started, and wait for its end.
+    """Kill a process that leads its own group, with all that it started, and wait until it has ended.
 
-    What it had written is read away: its end is not seen while a pipe of it is full.
+    Its remaining output is read and dropped, because a process with a full pipe is not reported as ended.
     """
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -93,10 +95,10 @@ async def run(
     memory: int = MEMORY_BYTES,
     nice: bool = False,
 ) -> str:
-    """What git prints. A failure is a `ForgeError` with git's last line.
+    """Run git and return its output. Raise `ForgeError` with git's last line if it fails.
 
-    A command that may run for longer than usual ends with this process. Not every one is arranged so: it takes a
-    fork of the whole process, which costs more than most commands do. `nice` leaves the processors to others.
+    A command with a long `timeout` is killed when this process ends. That needs a fork of this process, which costs
+    more than most commands, so short ones are started without it. `nice` runs git at the lowest priority.
     """
     where = [f"--git-dir={git_dir}"] if git_dir else []
     process = await asyncio.create_subprocess_exec(

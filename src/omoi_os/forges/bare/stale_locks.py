@@ -1,4 +1,4 @@
-"""Removes git's lock files that a killed process left: nobody holds them, and nobody would ever remove them."""
+"""Removes git lock files that a killed process left. No process holds them, and git never removes them."""
 
 import logging
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-#: A lock younger than this is left alone: its process may be one that cannot be seen from here.
+#: Younger locks are left alone: their process may not be visible from here.
 MIN_AGE_SECONDS = 10.0
 
 _NAMES = ("HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock", "index.lock")
@@ -27,8 +27,8 @@ def clear_all(git_dir: Path) -> list[str]:
 
 def _remove(git_dir: Path, paths: list[Path]) -> list[str]:
     old = [path for path in paths if _is_old(path)]
-    # Whoever holds a lock has it open, or at least works on this repository.
-    if not old or any(_holders(git_dir)):
+    # A process that holds a lock works on this repository.
+    if not old or any(_users(git_dir)):
         return []
     removed = []
     for path in old:
@@ -43,14 +43,14 @@ def _remove(git_dir: Path, paths: list[Path]) -> list[str]:
 
 def _is_old(path: Path) -> bool:
     try:
-        # A lock from the future was made before the clock was set back.
+        # A lock from the future was created before the clock was set back.
         return abs(time.time() - path.lstat().st_mtime) >= MIN_AGE_SECONDS
     except OSError:
         return False
 
 
-def _holders(git_dir: Path) -> Iterator[int]:
-    """The git processes that work on this repository: by their arguments, environment, folder or open files."""
+def _users(git_dir: Path) -> Iterator[int]:
+    """Yield the git processes that work on this repository, by their arguments, environment or folder."""
     wanted = os.fsencode(git_dir.name)
     for entry in Path("/proc").iterdir():
         if not entry.name.isdecimal():
@@ -58,9 +58,9 @@ def _holders(git_dir: Path) -> Iterator[int]:
         try:
             if not (entry / "comm").read_text().startswith("git"):
                 continue
-            said = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
-            said += os.fsencode((entry / "cwd").readlink())
+            context = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+            context += os.fsencode((entry / "cwd").readlink())
         except OSError:
             continue
-        if wanted in said:
+        if wanted in context:
             yield int(entry.name)

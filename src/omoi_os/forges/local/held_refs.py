@@ -1,4 +1,4 @@
-"""Holds a branch of a bare repository where it is, by git's own lock on the ref."""
+"""Keeps a branch of a bare repository from moving, with git's own lock on the ref."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,21 +6,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from omoi_os.errors import ForgeError
-from omoi_os.forges.bare import git
-from omoi_os.forges.bare import stale_locks as locks
+from omoi_os.forges.bare import git, stale_locks
 
-#: How long a push may hold the ref before waiting for it is given up: it does so only while it is moved.
+#: How long to wait for a push that holds the ref, which it does only while it moves the ref.
 _LOCK_MILLISECONDS = 10_000
 _SECONDS = 60.0
 
 
 @asynccontextmanager
 async def hold(git_dir: Path, ref: str, commit: str) -> AsyncIterator[bool]:
-    """Hold the ref while the block runs, if it is at this commit; False if it is not. Raises `ForgeError`.
+    """Hold the ref while the block runs, if it is at this commit; the value is False otherwise. Raises `ForgeError`.
 
-    The lock is released when this process ends, however it ends: git then finds the end of its input.
+    The lock is released when this process ends, however it ends, because git then reaches the end of its input.
     """
-    await asyncio.to_thread(locks.clear, git_dir, [ref])
+    await asyncio.to_thread(stale_locks.clear, git_dir, [ref])
     process = await asyncio.create_subprocess_exec(
         *("git", f"--git-dir={git_dir}", "-c", f"core.filesRefLockTimeout={_LOCK_MILLISECONDS}"),
         *("update-ref", "--stdin"),
@@ -49,7 +48,7 @@ async def hold(git_dir: Path, ref: str, commit: str) -> AsyncIterator[bool]:
 
 
 async def _is_prepared(process: asyncio.subprocess.Process) -> bool:
-    """Whether git holds the ref; else it has ended."""
+    """Return whether git holds the ref; otherwise git has ended."""
     assert process.stdout is not None  # noqa: S101
     try:
         async with asyncio.timeout(_SECONDS):

@@ -1,116 +1,31 @@
-"""Runs `git http-backend` for one request, streaming both ways."""
+"""What the gateway needs from a forge to serve its repositories to sandboxes over git's smart HTTP protocol."""
 
-import asyncio
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from email.parser import BytesHeaderParser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
 
-from aiohttp import web
-
-from omoi_os.errors import ForgeError
-from omoi_os.forges.bare.git import MEMORY_BYTES, end_group, environment, limited
-
-log = logging.getLogger(__name__)
-
-_CHUNK_BYTES = 64 * 1024
-_MAX_HEAD_BYTES = 16 * 1024
-_MAX_REPORT_BYTES = 8 * 1024 * 1024
-#: A clone or push that takes longer has hung.
-_MAX_SECONDS = 3600
-_RESPONSE_HEADERS = ("Content-Type", "Cache-Control", "Expires", "Pragma")
+from omoi_os.forges.base import Repository
 
 
-async def serve(
-    request: web.Request,
-    variables: Mapping[str, str],
-    *,
-    config: Mapping[str, str],
-    body: AsyncIterator[bytes],
-    descriptors: Sequence[int] = (),
-    memory: int = MEMORY_BYTES,
-    before_answer: Callable[[], Awaitable[None]] | None = None,
-) -> web.StreamResponse:
-    """Answer with what git says. The process is gone when this returns, however it ends.
+class GitBackend(Protocol):
+    """Serves and receives from a bare repository on this machine. Any method may raise `ForgeError`.
 
-    `descriptors` are open in git and in what it starts. Each of these processes may allocate `memory`; one that needs
-    more fails, and its client is told. With `before_answer` nothing is sent until git has ended and this has returned.
+    `commits` of a push are the commits that it moves refs to, by ref.
     """
-    process = await asyncio.create_subprocess_exec(
-        *limited("git", "http-backend", memory=memory),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**environment(config), **variables},
-        cwd="/",
-        start_new_session=True,
-        limit=_MAX_HEAD_BYTES,
-        pass_fds=tuple(descriptors),
-    )
-    assert process.stdin is not None  # noqa: S101  all three are pipes
-    assert process.stdout is not None  # noqa: S101
-    assert process.stderr is not None  # noqa: S101
-    sending = asyncio.create_task(_send(process.stdin, body))
-    complaints = asyncio.create_task(_last_words(process.stderr))
-    try:
-        async with asyncio.timeout(_MAX_SECONDS):
-            if before_answer is None:
-                response = await _pass_back(request, process.stdout)
-            else:
-                response = await _pass_back(request, await _withheld(process.stdout, before_answer))
-            await process.wait()
-            await sending
-        if words := await complaints:
-            log.info("git http-backend %s: %s", request.path, words)
-        return response
-    finally:
-        sending.cancel()
-        complaints.cancel()
-        await asyncio.gather(sending, complaints, return_exceptions=True)
-        if process.returncode is None:
-            await end_group(process)
 
+    #: Refs below this prefix are hidden from sandboxes.
+    hidden_refs: str
+    #: The largest pack that one push may contain.
+    max_push_bytes: int
 
-async def _send(stdin: asyncio.StreamWriter, body: AsyncIterator[bytes]) -> None:
-    async for chunk in body:
-        # Git may answer and end before it has read everything; its client listens only once it has sent it.
-        with suppress(ConnectionError):
-            stdin.write(chunk)
-            await stdin.drain()
-    stdin.close()
+    async def open(self, repository: Repository) -> Path:
+        """Bring the bare repository up to date and return its folder. Raise `NotFound` if it does not exist yet."""
 
+    async def prepare_push(self, repository: Repository, commits: Mapping[str, str]) -> None:
+        """Make sure that git can move these refs. Called before git receives a push that the gateway allows."""
 
-async def _withheld(stdout: asyncio.StreamReader, before: Callable[[], Awaitable[None]]) -> asyncio.StreamReader:
-    """The whole answer, once this was done. It is short: git reports on each ref of a push."""
-    answer = asyncio.StreamReader(limit=_MAX_HEAD_BYTES)
-    size = 0
-    while chunk := await stdout.read(_CHUNK_BYTES):
-        size += len(chunk)
-        if size > _MAX_REPORT_BYTES:
-            raise ForgeError("git said more about a push than is passed on")
-        answer.feed_data(chunk)
-    answer.feed_eof()
-    await before()
-    return answer
+    async def publish(self, repository: Repository, commits: Mapping[str, str]) -> None:
+        """Make a push durable at the forge. The client gets its answer after this returns.
 
-
-async def _pass_back(request: web.Request, stdout: asyncio.StreamReader) -> web.StreamResponse:
-    try:
-        head = BytesHeaderParser().parsebytes(await stdout.readuntil(b"\r\n\r\n"))
-    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
-        raise ForgeError("git ended without an answer; the gateway's log says why") from error
-    status = int(head.get("Status", "200").split()[0])
-    headers = {name: head[name] for name in _RESPONSE_HEADERS if name in head}
-    response = web.StreamResponse(status=status, headers=headers)
-    await response.prepare(request)
-    while chunk := await stdout.read(_CHUNK_BYTES):
-        await response.write(chunk)
-    await response.write_eof()
-    return response
-
-
-async def _last_words(stderr: asyncio.StreamReader) -> str:
-    words = b""
-    while chunk := await stderr.read(4096):
-        words = (words + chunk)[-2000:]
-    return words.decode(errors="replace").strip()
+        Git may have refused some of the refs: those are not at their commit.
+        """

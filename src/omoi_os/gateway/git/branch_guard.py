@@ -1,8 +1,8 @@
-"""Keeps a task's branch where it is once the task has left `running`.
+"""Keeps a task's branch from moving after the task has left `running`.
 
-The state is asked for twice: before a push is let in, and again while git holds the ref's lock, because a push may take
-long. The verifier holds the same lock while it stores its verdict (`forges.held`), so a push either comes before the
-verdict, which then sees it, or not at all.
+The state is checked twice: before a push is received, and again while git holds the ref's lock, because a push may take
+long. The verifier holds the same lock while it stores its verdict (`Forge.held`), so a push either arrives before the
+verdict, which then sees it, or is refused.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
 
-#: States in which the work goes on. A worker may push before its first event has arrived.
+#: States in which the agent works. A worker may push before its first event has arrived.
 _OPEN = frozenset({TaskState.ASSIGNED, TaskState.RUNNING})
 
 _HOOK = "reference-transaction"
 
-#: Git runs this around each change of refs and, when asked to commit one, holds the locks. Without an answer, for
-#: example because the gateway has ended, nothing moves.
+#: Git runs this hook at each step of a ref transaction and holds the locks in the step `prepared`. Without an answer,
+#: for example because the gateway has ended, no ref moves.
 _SCRIPT = """#!/bin/sh
 [ "$1" = prepared ] || exit 0
 asks=
@@ -49,7 +49,7 @@ exit 1
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What git needs so that it asks before it moves the branch."""
+    """Configuration, variables and descriptors that make git ask before it moves the branch."""
 
     config: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Guard:
 
 
 async def why_closed(sessions: Sessions, caller: Caller) -> str | None:
-    """Why the task's branch may not move any more, or None. Always asks the database."""
+    """Return why the task's branch may no longer move, or None. Always reads the database."""
     query = select(Task.status, Task.fence, Sandbox.fence, Sandbox.status).join(Sandbox, Sandbox.task_id == Task.id)
     async with sessions() as session:
         row = (await session.execute(query.where(Sandbox.id == caller.sandbox_id))).one_or_none()
@@ -70,7 +70,7 @@ async def why_closed(sessions: Sessions, caller: Caller) -> str | None:
 
 @asynccontextmanager
 async def guarding(sessions: Sessions, caller: Caller, *, folder: Path, commit: str) -> AsyncIterator[Guard]:
-    """Answer git's question for as long as the block runs. `folder` keeps the hook."""
+    """Answer git's questions while the block runs. `folder` contains the hook."""
     hooks = await asyncio.to_thread(_hooks, folder)
     asked, ask = os.pipe()
     answer, answering = os.pipe()
@@ -94,7 +94,7 @@ async def guarding(sessions: Sessions, caller: Caller, *, folder: Path, commit: 
 
 
 async def _reply(sessions: Sessions, caller: Caller, *, asked: int, answering: int) -> None:
-    """Answer each question as the database has it at that moment."""
+    """Answer each question from the current state in the database."""
     reader = asyncio.StreamReader()
     pipe = os.fdopen(asked, "rb", buffering=0)
     loop = asyncio.get_running_loop()
@@ -104,23 +104,23 @@ async def _reply(sessions: Sessions, caller: Caller, *, asked: int, answering: i
             try:
                 reason = await why_closed(sessions, caller)
             except (SQLAlchemyError, OSError):
-                reason = "the platform's database does not answer; push again"
+                reason = "the platform's database does not respond; push again"
             os.write(answering, f"no {reason}\n".encode() if reason else b"yes\n")
     finally:
         transport.close()
 
 
 def _hooks(folder: Path) -> Path:
-    """The folder with the hook. Git ignores one that it cannot run, so then nothing is pushed at all."""
+    """Return the folder with the hook. Git ignores a hook that it cannot run, so raise `ForgeError` in that case."""
     hook = folder / _HOOK
     with contextlib.suppress(OSError):
         if hook.read_text() == _SCRIPT and os.access(hook, os.X_OK):
             return folder
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    made = folder / f".{_HOOK}.{secrets.token_hex(4)}"
-    made.write_text(_SCRIPT)
-    made.chmod(0o700)
-    made.replace(hook)
+    new = folder / f".{_HOOK}.{secrets.token_hex(4)}"
+    new.write_text(_SCRIPT)
+    new.chmod(0o700)
+    new.replace(hook)
     if not os.access(hook, os.X_OK):
         raise ForgeError(f"{hook} cannot be run, so nothing can be pushed: mount its file system without noexec")
     return folder

@@ -1,4 +1,4 @@
-"""How much may be pushed: to a project's repository, and by one sandbox."""
+"""Quotas for pushes: per project's repository and per sandbox."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,10 +10,10 @@ from omoi_os.gateway.context import Parts
 _GIB = 1024**3
 
 
-async def room(parts: Parts, caller: Caller, repository: Path) -> tuple[int, str | None]:
-    """Return how many bytes a push may bring, and one sentence if that is none. Git refuses a larger pack itself."""
+async def allowed_bytes(parts: Parts, caller: Caller, git_dir: Path) -> tuple[int, str | None]:
+    """Return how many bytes a push may contain, and one sentence if that is 0. Git itself refuses a larger pack."""
     settings = parts.settings
-    used = (await gc.measure(repository)).size
+    used = (await gc.measure(git_dir)).size
     left = int(settings.project_repository_gb * _GIB) - used
     if left <= 0:
         return 0, (

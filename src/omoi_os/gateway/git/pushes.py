@@ -1,4 +1,4 @@
-"""What a push asks for: read and judged before any of it reaches git."""
+"""Reads the commands of a push and judges them before any of it reaches git."""
 
 import asyncio
 import re
@@ -12,7 +12,7 @@ from omoi_os.gateway.callers import Caller
 from omoi_os.sandboxes.lifecycle import Purpose
 
 MAX_COMMANDS = 16
-#: A shallow clone names its edges before the commands.
+#: A shallow clone lists its boundary commits before the commands.
 _MAX_LINES = 1024
 _FLUSH = b"0000"
 _COMMAND = re.compile(
@@ -30,13 +30,13 @@ class Command:
 
     @property
     def deletes(self) -> bool:
-        """Whether the ref shall be gone."""
+        """Whether the ref is to be deleted."""
         return not self.new.strip("0")
 
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """The commands of a push, and the bytes that they came in."""
+    """The commands of a push, and the bytes they were read from."""
 
     commands: Sequence[Command]
     wants: frozenset[bytes]
@@ -44,7 +44,7 @@ class Push:
 
 
 async def read_push(body: StreamReader) -> Push:
-    """Read up to the end of the commands; the pack that follows stays unread. Raises `RequestError`."""
+    """Read the commands and leave the pack that follows unread. Raises `RequestError`."""
     raw = bytearray()
     commands: list[Command] = []
     wants: frozenset[bytes] = frozenset()
@@ -64,7 +64,7 @@ async def read_push(body: StreamReader) -> Push:
 
 
 async def _read_packet(body: StreamReader, raw: bytearray) -> bytes | None:
-    """One line, added to `raw`; None for the flush that ends the commands."""
+    """Return one line and append it to `raw`; None for the flush packet that ends the commands."""
     try:
         length = await body.readexactly(4)
         raw += length
@@ -72,7 +72,7 @@ async def _read_packet(body: StreamReader, raw: bytearray) -> bytes | None:
             return None
         size = int(length, 16) - 4
         if size <= 0:
-            raise ValueError("not a line of data")
+            raise ValueError("not a data packet")
         line = await body.readexactly(size)
     except (asyncio.IncompleteReadError, ValueError) as error:
         raise RequestError("this is not a git push") from error
@@ -81,12 +81,12 @@ async def _read_packet(body: StreamReader, raw: bytearray) -> bytes | None:
 
 
 def may_push(caller: Caller) -> bool:
-    """Whether a sandbox of this kind pushes at all."""
+    """Return whether a sandbox of this purpose may push."""
     return caller.purpose is Purpose.WORK
 
 
 def why_not(push: Push, caller: Caller) -> str | None:
-    """The reason for which the whole push is refused, or None."""
+    """Return the reason to refuse the whole push, or None."""
     own = {_head(caller.wip)} | ({_head(caller.branch)} if caller.branch else set())
     for command in push.commands:
         if command.ref not in own:
@@ -94,28 +94,28 @@ def why_not(push: Push, caller: Caller) -> str | None:
         if _is_default(command.ref, caller):
             return f"a sandbox may not push to the default branch, {caller.repository.default_branch}"
         if command.deletes:
-            return "branches are not deleted from a sandbox"
+            return "a sandbox may not delete branches"
     return None
 
 
 def _is_default(ref: str, caller: Caller) -> bool:
-    """Return whether a ref is the default branch, also on a file system that does not tell cases apart."""
+    """Return whether a ref is the default branch, in any case: some file systems ignore it."""
     return ref.lower() == _head(caller.repository.default_branch).lower()
 
 
 def new_head(push: Push, caller: Caller) -> str | None:
-    """The commit that the task's branch shall point to, if the push moves it."""
+    """Return the commit that the push moves the task's branch to, or None if it does not move it."""
     own = _head(caller.branch or "")
     return next((command.new for command in push.commands if command.ref == own), None)
 
 
 def may_rewrite(push: Push, caller: Caller) -> bool:
-    """Whether history may be replaced: only unfinished work, kept aside, may be."""
+    """Return whether history may be replaced: only on the branch for unfinished work."""
     return all(command.ref == _head(caller.wip) for command in push.commands)
 
 
 def report(push: Push, reason: str) -> bytes | None:
-    """The refusal in the words of the git protocol, which git shows for each ref; None when it did not ask."""
+    """Return the refusal in git's protocol, which the client shows for each ref; None if it asked for no report."""
     if not push.wants & {b"report-status", b"report-status-v2"}:
         return None
     lines = [b"unpack ok\n", *(f"ng {command.ref} {reason}\n".encode() for command in push.commands)]

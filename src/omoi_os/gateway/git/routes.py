@@ -1,6 +1,5 @@
 """Git over smart HTTP: a sandbox reads its own project's repository and pushes to its own branches."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -10,18 +9,14 @@ from pathlib import Path
 from aiohttp import StreamReader, web
 
 from omoi_os.audit.trail import refused
-from omoi_os.errors import Forbidden, ForgeError, NotFound, RequestError
-from omoi_os.forges.bare import stale_locks as locks
-from omoi_os.forges.bare.durability import sync_refs
+from omoi_os.errors import Forbidden, NotFound, RequestError
 from omoi_os.forges.bare.gc import KEEP_REPLACED
 from omoi_os.forges.bare.git import PUSH_CONFIG, PUSH_MEMORY_BYTES, SAFE_CONFIG
-from omoi_os.forges.local.claims import PLATFORM_REFS
-from omoi_os.forges.local.forge import MAX_PUSH_BYTES, LocalForge
-from omoi_os.forges.registry import make_forge
 from omoi_os.gateway.callers import Caller
 from omoi_os.gateway.context import PARTS, Parts
 from omoi_os.gateway.full_disk import wait_for_space
-from omoi_os.gateway.git import backend, branch_guard, push_quota, pushes
+from omoi_os.gateway.git import branch_guard, http_backend, push_quota, pushes
+from omoi_os.gateway.git.backend import GitBackend
 from omoi_os.gateway.git.branch_guard import Guard, guarding
 
 _READ = "git-upload-pack"
@@ -29,85 +24,94 @@ _PUSH = "git-receive-pack"
 _CALLS = {("GET", "info/refs"), ("POST", _READ), ("POST", _PUSH)}
 _PROTOCOL = re.compile(r"version=[0-9]")
 
-#: The platform's own refs are not for sandboxes. Replaced history stays for those who still use it.
-_CONFIG = {**SAFE_CONFIG, **KEEP_REPLACED, "transfer.hideRefs": PLATFORM_REFS}
-
-#: The commands and their flush on top of the pack.
-_MAX_BODY_BYTES = MAX_PUSH_BYTES + (1 << 20)
+#: Space for the commands of a push, in addition to its pack.
+_MAX_COMMAND_BYTES = 1 << 20
 
 
 def add_routes(app: web.Application) -> None:
-    """Everything under `/git`."""
+    """Add everything under `/git`."""
     app.router.add_route("*", "/git/{owner}/{name}.git/{call:.+}", serve)
 
 
 async def serve(request: web.Request) -> web.StreamResponse:
-    """One request of the git client."""
+    """Answer one request of the git client."""
     parts = request.app[PARTS]
     caller = await parts.callers.identify(request, saving=True)
     call = request.match_info["call"]
     if request.rel_url.raw_path != f"{caller.git_path}/{call}" or (request.method, call) not in _CALLS:
-        raise NotFound("there is no such repository, or it is not this sandbox's")
+        raise NotFound("this repository does not exist or does not belong to this sandbox")
     service = request.query.get("service", "") if call == "info/refs" else call
     if service not in (_READ, _PUSH):
         raise Forbidden("only git's smart HTTP protocol is served: use a newer git client")
-    repository = await asyncio.to_thread(_repository, caller, parts)
+    backend = parts.git_backend(caller.forge)
+    git_dir = await backend.open(caller.repository)
     if service == _PUSH:
         if not pushes.may_push(caller):
-            return _say_no("A sandbox that verifies a result may not push.")
+            return _refuse("A sandbox that verifies a result may not push.")
         await wait_for_space(parts)
     async with parts.git_slots.one(caller.sandbox_id):
         if call == _PUSH:
-            # A push may take as much memory as it is allowed to.
+            # One at a time: each push may use as much memory as a push is allowed.
             async with parts.push_slots.one(caller.sandbox_id):
-                return await _receive(request, caller, repository, parts)
-        return await backend.serve(
+                return await _receive(request, caller, git_dir, backend, parts)
+        return await http_backend.serve(
             request,
-            _variables(request, repository, service=service, call=call),
-            config=_CONFIG,
-            body=_bounded(request.content),
+            _variables(request, git_dir, service=service, call=call),
+            config=_config(backend),
+            body=_bounded(request.content, backend),
         )
 
 
-async def _receive(request: web.Request, caller: Caller, repository: Path, parts: Parts) -> web.StreamResponse:
+async def _receive(
+    request: web.Request, caller: Caller, git_dir: Path, backend: GitBackend, parts: Parts
+) -> web.StreamResponse:
+    """Check a push, then let git receive it. It is durable before the client gets its answer."""
     if "Content-Encoding" in request.headers:
-        raise RequestError("send a push as it is, without Content-Encoding")
+        raise RequestError("send the push without Content-Encoding")
     push = await pushes.read_push(request.content)
-    body = _bounded(request.content, push.raw)
+    body = _bounded(request.content, backend, push.raw)
     commit = pushes.new_head(push, caller)
-    reason = pushes.why_not(push, caller)
-    if reason is None and commit is not None:
-        reason = await branch_guard.why_closed(parts.sessions, caller)
-    room, full = await push_quota.room(parts, caller, repository)
-    reason = reason or full
+    allowed_bytes, reason = await _judge(push, caller, git_dir, parts)
     if reason is not None:
         await parts.trail.record(refused(caller.sandbox_id, f"push {_refs(push)}", reason))
-        # Git listens only once it has sent everything.
+        # The client reads the answer only after it has sent everything.
         async for _ in body:
             pass
-        told = pushes.report(push, reason)
-        return web.Response(body=told, content_type=f"application/x-{_PUSH}-result") if told else _say_no(reason)
-    # A process that was killed during a push may have left its lock on the branch.
-    await asyncio.to_thread(locks.clear, repository, [command.ref for command in push.commands])
-    rewrite = "false" if pushes.may_rewrite(push, caller) else "true"
+        answer = pushes.report(push, reason)
+        return web.Response(body=answer, content_type=f"application/x-{_PUSH}-result") if answer else _refuse(reason)
+    commits = {command.ref: command.new for command in push.commands}
+    await backend.prepare_push(caller.repository, commits)
     async with _guarding(parts, caller, commit) as guard:
-        return await backend.serve(
+        return await http_backend.serve(
             request,
-            {**_variables(request, repository, service=_PUSH, call=_PUSH), **guard.variables},
+            {**_variables(request, git_dir, service=_PUSH, call=_PUSH), **guard.variables},
             config={
-                **_CONFIG,
+                **_config(backend),
                 **PUSH_CONFIG,
-                "receive.denyNonFastForwards": rewrite,
+                "receive.denyNonFastForwards": "false" if pushes.may_rewrite(push, caller) else "true",
                 "receive.denyDeletes": "true",
-                "receive.maxInputSize": str(min(MAX_PUSH_BYTES, room)),
+                "receive.maxInputSize": str(min(backend.max_push_bytes, allowed_bytes)),
                 **guard.config,
             },
             body=push_quota.counted(parts, caller, body),
             descriptors=guard.descriptors,
             memory=PUSH_MEMORY_BYTES,
-            # The client takes the answer for a promise.
-            before_answer=partial(asyncio.to_thread, sync_refs, repository, [command.ref for command in push.commands]),
+            before_answer=partial(backend.publish, caller.repository, commits),
         )
+
+
+async def _judge(push: pushes.Push, caller: Caller, git_dir: Path, parts: Parts) -> tuple[int, str | None]:
+    """Return how many bytes the push may contain, and the reason if it is refused."""
+    reason = pushes.why_not(push, caller)
+    if reason is None and pushes.new_head(push, caller) is not None:
+        reason = await branch_guard.why_closed(parts.sessions, caller)
+    allowed_bytes, over_quota = await push_quota.allowed_bytes(parts, caller, git_dir)
+    return allowed_bytes, reason or over_quota
+
+
+def _config(backend: GitBackend) -> dict[str, str]:
+    """Return git's configuration: hide the platform's refs, and keep replaced history for sandboxes that use it."""
+    return {**SAFE_CONFIG, **KEEP_REPLACED, "transfer.hideRefs": backend.hidden_refs}
 
 
 def _refs(push: pushes.Push) -> str:
@@ -115,28 +119,18 @@ def _refs(push: pushes.Push) -> str:
 
 
 def _guarding(parts: Parts, caller: Caller, commit: str | None) -> AbstractAsyncContextManager[Guard]:
-    """Have git ask before it moves the task's branch; what is kept aside may always move."""
+    """Make git ask before it moves the task's branch; the branch for unfinished work may always move."""
     if commit is None:
         return nullcontext(Guard())
     return guarding(parts.sessions, caller, folder=parts.settings.data_dir / "git-hooks", commit=commit)
 
 
-def _repository(caller: Caller, parts: Parts) -> Path:
-    forge = make_forge(caller.forge, parts.settings)
-    if not isinstance(forge, LocalForge):
-        raise ForgeError(f"the gateway does not serve repositories of the forge {caller.forge!r}")
-    path = forge.path(caller.repository)
-    if not path.is_dir():
-        raise NotFound("this project's repository has not been made yet")
-    return path
-
-
-def _variables(request: web.Request, repository: Path, *, service: str, call: str) -> dict[str, str]:
-    """What the CGI gets to know of the request. The length is left out: it reads to the end of its input."""
+def _variables(request: web.Request, git_dir: Path, *, service: str, call: str) -> dict[str, str]:
+    """Return the CGI variables for `git http-backend`. Without a length it reads to the end of its input."""
     variables = {
-        "GIT_PROJECT_ROOT": str(repository.parent),
+        "GIT_PROJECT_ROOT": str(git_dir.parent),
         "GIT_HTTP_EXPORT_ALL": "1",
-        "PATH_INFO": f"/{repository.name}/{call}",
+        "PATH_INFO": f"/{git_dir.name}/{call}",
         "REQUEST_METHOD": request.method,
         "QUERY_STRING": f"service={service}" if call == "info/refs" else "",
         "CONTENT_TYPE": f"application/x-{service}-request",
@@ -151,9 +145,9 @@ def _variables(request: web.Request, repository: Path, *, service: str, call: st
     return variables
 
 
-async def _bounded(content: StreamReader, first: bytes = b"") -> AsyncIterator[bytes]:
-    """The body in pieces. One that is too long ends early, which git takes for a broken one."""
-    left = _MAX_BODY_BYTES
+async def _bounded(content: StreamReader, backend: GitBackend, first: bytes = b"") -> AsyncIterator[bytes]:
+    """Yield the body in pieces. A body that is too long is cut off, and git rejects it as incomplete."""
+    left = backend.max_push_bytes + _MAX_COMMAND_BYTES
     if first:
         yield first
     async for chunk in content.iter_any():
@@ -163,6 +157,6 @@ async def _bounded(content: StreamReader, first: bytes = b"") -> AsyncIterator[b
         yield chunk
 
 
-def _say_no(sentence: str) -> web.Response:
-    """A refusal that git shows to its user."""
+def _refuse(sentence: str) -> web.Response:
+    """Return a refusal that git shows to its user."""
     return web.Response(status=403, text=f"{sentence}\n")

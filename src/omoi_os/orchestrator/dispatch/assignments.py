@@ -8,7 +8,7 @@ from pathlib import Path
 from omoi_os.config import Settings
 from omoi_os.errors import ProviderUnavailable
 from omoi_os.forges.branches import wip_branch
-from omoi_os.forges.registry import make_forge
+from omoi_os.forges.registry import make_mirrors
 from omoi_os.orchestrator.dispatch.gateway_folders import make_gateway_folder
 from omoi_os.projects.addresses import git_path, repository_of
 from omoi_os.projects.models import Project
@@ -122,7 +122,7 @@ def _mirror(settings: Settings, work: Work) -> Path | None:
     """The repository on this machine from which a clone may take its objects."""
     if not settings.prepared_checkouts or not work.provider.has_gateway_socket:
         return None
-    return make_forge(work.project.forge, settings).mirror(repository_of(work.project))
+    return make_mirrors(work.project.forge, settings).find(repository_of(work.project))
 
 
 def takes_checkouts(settings: Settings, provider: SandboxProvider) -> bool:
@@ -135,7 +135,7 @@ def _checkout(settings: Settings, work: Work, mirror: Path | None) -> Path | Non
     """What the workspace begins with; its objects are the mirror's."""
     if mirror is None or not takes_checkouts(settings, work.provider):
         return None
-    return make_forge(work.project.forge, settings).checkout(repository_of(work.project))
+    return make_mirrors(work.project.forge, settings).checkout(repository_of(work.project))
 
 
 def _gateway_url(settings: Settings, provider: SandboxProvider) -> str:

@@ -1,26 +1,26 @@
-"""Prepares checkouts for the next tasks of the projects that tasks are run for, and removes unfinished ones."""
+"""Prepares checkouts for the next tasks of the projects that have just had one, and removes unfinished ones."""
 
 import asyncio
 from functools import partial
 
-from omoi_os.forges.registry import NAMES, make_forge
+from omoi_os.forges import mirrors
+from omoi_os.forges.registry import make_mirrors
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import Work, takes_checkouts
 from omoi_os.projects.addresses import repository_of
 
-#: A checkout may be behind its branch by this much: what is missing is fetched by the task.
+#: A checkout may be this far behind its branch: the task fetches what is missing.
 PREPARE_SECONDS = 60.0
 
 
 def prepare(context: Context, work: Work) -> None:
-    """Begin to prepare what the default branch is now, unless that was done a moment ago."""
+    """Start preparing a checkout of the project's default branch, unless that was done a moment ago."""
     name = f"checkout {work.project.id}"
     if takes_checkouts(context.settings, work.provider) and context.watch.is_due(name, every=PREPARE_SECONDS):
-        forge = make_forge(work.project.forge, context.settings)
-        context.jobs.start(name, partial(forge.prepare_checkout, repository_of(work.project)))
+        found = make_mirrors(work.project.forge, context.settings)
+        context.jobs.start(name, partial(found.prepare_checkout, repository_of(work.project)))
 
 
 async def remove_unfinished(context: Context) -> None:
-    """Remove what an orchestrator that was killed left of repositories and checkouts that it was making."""
-    for name in NAMES:
-        await asyncio.to_thread(make_forge(name, context.settings).remove_unfinished)
+    """Remove what a killed orchestrator left of mirrors and checkouts that it was creating."""
+    await asyncio.to_thread(mirrors.remove_unfinished, context.settings.repositories_dir)

@@ -1,4 +1,4 @@
-"""Looks after the repositories on this machine: a damaged one is named at once instead of failing task after task."""
+"""Examines the mirrors on this machine, so that a damaged one is reported once instead of failing task after task."""
 
 import logging
 from functools import partial
@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from omoi_os.errors import ForgeError, RepositoryDamaged
-from omoi_os.forges.registry import make_forge
+from omoi_os.forges.registry import make_mirrors
 from omoi_os.health import warnings
 from omoi_os.orchestrator.context import Context
 from omoi_os.projects.addresses import repository_of
@@ -16,9 +16,9 @@ from omoi_os.projects.models import Project
 log = logging.getLogger(__name__)
 
 KEY = "repository_damaged"
-#: For so long a repository that was found whole is not looked at again before a task.
+#: How long a repository that was found whole is not examined again before a task.
 TRUST_SECONDS = 60.0
-#: How often all of them are looked at, and those that are damaged, so that their warnings stay.
+#: How often all repositories are examined, and the damaged ones, so that their warnings stay.
 ALL_SECONDS = 3600.0
 DAMAGED_SECONDS = 120.0
 
@@ -34,7 +34,7 @@ async def require_whole(context: Context, project: Project) -> None:
 
 
 async def examine_repositories(context: Context) -> None:
-    """Start looking at all repositories now and then, and at the damaged ones more often."""
+    """Start examining all repositories periodically, and the damaged ones more often."""
     if context.watch.is_due("examine repositories", every=ALL_SECONDS):
         context.jobs.start("examine repositories", partial(_examine_each, context, None))
     elif context.watch.is_due("examine damaged repositories", every=DAMAGED_SECONDS):
@@ -55,15 +55,15 @@ async def _examine_each(context: Context, which: str | None) -> None:
 
 
 async def _damaged(context: Context) -> list[UUID]:
-    """The projects that a warning names."""
+    """Return the projects whose repository was reported as damaged."""
     async with context.sessions() as session:
         return [UUID(source) for source in await warnings.sources(session, key=KEY)]
 
 
 async def _examine(context: Context, project: Project) -> str | None:
-    """What is wrong with a project's repository, as a sentence; a warning shows it to people."""
+    """Return what is damaged in a project's repository, as a sentence that is also stored as a warning, or None."""
     try:
-        damage = await make_forge(project.forge, context.settings).damage(repository_of(project))
+        damage = await make_mirrors(project.forge, context.settings).damage(repository_of(project))
     except ForgeError as error:
         log.info("the repository of project %s could not be examined: %s", project.id, error)
         return None

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from omoi_os.errors import ForgeError
 from omoi_os.forges.bare import changes
-from omoi_os.forges.registry import make_forge
+from omoi_os.forges.registry import make_mirrors
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.verification.check_runs import Subject
 from omoi_os.projects.addresses import repository_of
@@ -26,7 +26,7 @@ async def changed_checks(context: Context, subject: Subject) -> list[str]:
     A file that a check names itself counts if it was there before: what the change adds is the work to be checked.
     Git reads the bare repository from outside; nothing of the change is run.
     """
-    mirror = make_forge(subject.project.forge, context.settings).mirror(repository_of(subject.project))
+    mirror = make_mirrors(subject.project.forge, context.settings).find(repository_of(subject.project))
     if mirror is None or not subject.commit:
         return []
     named = named_in(subject.commands)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from omoi_os.errors import ForgeError
 from omoi_os.forges.bare import changes
-from omoi_os.forges.registry import make_forge
+from omoi_os.forges.registry import make_mirrors
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.verification.check_runs import Subject
 from omoi_os.projects.addresses import repository_of
@@ -41,7 +41,7 @@ async def missing_in(context: Context, subject: Subject, checks: Sequence[Check]
     What the repository holds, what the change mentions and what the task asks for is the work's: a further attempt
     can provide it.
     """
-    mirror = make_forge(subject.project.forge, context.settings).mirror(repository_of(subject.project))
+    mirror = make_mirrors(subject.project.forge, context.settings).find(repository_of(subject.project))
     for check in checks:
         for missing in find_missing(check):
             try:

@@ -1,4 +1,4 @@
-"""What a killed orchestrator leaves of a clone: no process, and no folder after the next start."""
+"""Mirrors: found, opened and cleaned up, also after a kill in the middle of a clone."""
 
 import asyncio
 import os
@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from omoi_os.errors import NotFound
 from omoi_os.forges.bare.folder_lock import locked
 from omoi_os.forges.base import Repository
 from omoi_os.forges.local.forge import LocalForge
+from omoi_os.forges.mirrors import Mirrors, remove_unfinished
 from tests.forges.local.test_forge import a_repository, a_seed
 
 PROGRAM = """
@@ -78,7 +80,7 @@ def test_a_clone_ends_with_its_orchestrator_and_leaves_nothing_behind(
     tmp_path: Path, cloning: tuple[subprocess.Popen[bytes], LocalForge, Repository]
 ) -> None:
     process, forge, repository = cloning
-    forge.remove_unfinished()
+    remove_unfinished(forge.root)
     assert list(forge.root.glob(f".{repository.project_id}.*")), "what is being made is left alone"
     clone = [pid for pid in gits(tmp_path) if b"clone" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     assert clone
@@ -87,9 +89,9 @@ def test_a_clone_ends_with_its_orchestrator_and_leaves_nothing_behind(
     process.wait()
 
     until("the clone to end", lambda: not set(clone) & set(gits(tmp_path)))
-    forge.remove_unfinished()
+    remove_unfinished(forge.root)
     until("its children to end", lambda: not gits(tmp_path))
-    forge.remove_unfinished()
+    remove_unfinished(forge.root)
     assert list(forge.root.iterdir()) == []
 
 
@@ -102,8 +104,22 @@ async def test_a_half_made_checkout_is_removed_unless_somebody_makes_it(tmp_path
     (left / "file").write_text("half")
 
     with locked(folder):
-        await asyncio.to_thread(forge.remove_unfinished)
+        await asyncio.to_thread(remove_unfinished, forge.root)
         assert left.exists()
-    await asyncio.to_thread(forge.remove_unfinished)
+    await asyncio.to_thread(remove_unfinished, forge.root)
 
     assert list(folder.iterdir()) == []
+
+
+async def test_a_repository_of_the_local_forge_is_its_own_mirror(tmp_path: Path) -> None:
+    forge, repository = LocalForge(tmp_path / "repos"), a_repository()
+    mirrors = Mirrors(forge.root)
+
+    assert mirrors.find(repository) is None
+    with pytest.raises(NotFound, match="has not been created yet"):
+        await mirrors.open(repository)
+    assert await mirrors.damage(repository) is None
+
+    await forge.ensure_repository(repository)
+
+    assert await mirrors.open(repository) == mirrors.find(repository) == forge.path(repository)

@@ -1,0 +1,39 @@
+"""Refs of a bare repository: branches, and the platform's own."""
+
+from pathlib import Path
+
+from omoi_os.errors import ForgeError
+from omoi_os.forges.bare import git
+from omoi_os.forges.base import Repository
+
+BRANCHES = "refs/heads/"
+
+#: Refs below this prefix are the platform's own: sandboxes neither see them nor push to them.
+PLATFORM_REFS = "refs/omoi"
+
+
+def branch_ref(name: str) -> str:
+    """Return the full name of a branch, e.g. `refs/heads/main`."""
+    return f"{BRANCHES}{name}"
+
+
+async def commits_of(git_dir: Path, *patterns: str) -> dict[str, str]:
+    """Return the commits of the refs that have one of these names or are below one of them."""
+    listed = await git.run("for-each-ref", "--format=%(objectname) %(refname)", "--", *patterns, git_dir=git_dir)
+    return {ref: commit for commit, _, ref in (line.partition(" ") for line in listed.splitlines())}
+
+
+async def heads(git_dir: Path, *names: str) -> dict[str, str]:
+    """Return the heads of those of these branches that exist."""
+    found = await commits_of(git_dir, *map(branch_ref, names))
+    return {name: found[branch_ref(name)] for name in names if branch_ref(name) in found}
+
+
+def require_head(head: str | None, repository: Repository) -> str:
+    """Return the head of the default branch. Raise `ForgeError` if the repository does not have that branch."""
+    if head is None:
+        raise ForgeError(
+            f"the repository of project {repository.project_id} has no branch {repository.default_branch!r}: "
+            "push one or change the project's default_branch"
+        )
+    return head
