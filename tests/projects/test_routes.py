@@ -3,12 +3,15 @@
 import asyncio
 import subprocess
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
+from sqlalchemy import update
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.config import Settings
+from omoi_os.projects.models import Project
 from tests.api.conftest import post_ticket
 
 REPOSITORY = {"github_owner": "kivo360", "github_repo": "OmoiOS"}
@@ -120,6 +123,36 @@ async def test_bad_input_is_refused_with_a_sentence(ada: httpx.AsyncClient, body
     assert answer.status_code == 422
     assert answer.json()["detail"]
     assert (await ada.get("/projects")).json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("github", "forge 'github' is not available yet; use local"),
+        ("git", "forge 'git' is not available yet; use local"),
+        ("svn", "forge 'svn' does not exist; use local"),
+    ],
+)
+async def test_a_forge_that_is_not_registered_is_refused_by_name(
+    ada: httpx.AsyncClient, name: str, reason: str
+) -> None:
+    answer = await ada.post("/projects", json={"name": "x", "forge": name})
+
+    assert (answer.status_code, reason in answer.json()["detail"]) == (422, True)
+
+
+async def test_a_forge_is_named_in_any_case(ada: httpx.AsyncClient) -> None:
+    assert (await ada.post("/projects", json={"name": "x", "forge": "LOCAL"})).json()["forge"] == "local"
+
+
+async def test_a_stored_project_of_a_reserved_forge_is_still_shown(
+    ada: httpx.AsyncClient, session: AsyncSession
+) -> None:
+    made = (await ada.post("/projects", json={"name": "x"})).json()
+    await session.execute(update(Project).where(Project.id == UUID(made["id"])).values(forge="github"))
+    await session.commit()
+
+    assert (await ada.get(f"/projects/{made['id']}")).json()["forge"] == "github"
 
 
 async def test_only_what_is_given_is_changed(ada: httpx.AsyncClient) -> None:

@@ -7,7 +7,8 @@ from uuid import UUID
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from omoi_os.http.paging import Page
-from omoi_os.http.text import Command, Described, Line, Text, matching
+from omoi_os.http.text import Command, Line, Text, matching
+from omoi_os.projects.forge_name import ForgeName
 from omoi_os.projects.model_features import ModelFeature
 
 #: Git's own rules let `$(id)` and `-x` through, so names come from an allow-list.
@@ -120,7 +121,7 @@ class ProjectIn(BaseModel):
         None, description="A repository on this machine to begin from, as an absolute path; administrators only."
     )
     default_branch: Branch = "main"
-    forge: Annotated[Literal["local", "github"], Described("enum", ("local",))] = "local"
+    forge: ForgeName = "local"
     settings: ProjectSettings = Field(default_factory=ProjectSettings)
 
     @model_validator(mode="after")
@@ -129,8 +130,6 @@ class ProjectIn(BaseModel):
             raise ValueError("github_owner and github_repo belong together; give both or neither")
         if self.name is None and self.github_repo is None:
             raise ValueError("give a name, or github_owner and github_repo")
-        if self.forge == "github":
-            raise ValueError("forge github is not available yet; leave it out to use the local forge")
         return self
 
 
