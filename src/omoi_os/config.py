@@ -263,7 +263,8 @@ class Settings(BaseModel):
 
     @property
     def gateway_sockets_dir(self) -> Path:
-        """One folder per sandbox with the gateway's socket in it."""
+        """One folder per sandbox with its gateway socket."""
+        # Not renamed: a sandbox of an earlier release that runs across an upgrade has its folder mounted from here.
         return self.data_dir / "doors"
 
     @property

@@ -4,12 +4,13 @@ import asyncio
 from uuid import uuid4
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, text
 
 from omoi_os.db.base import make_engine
-from omoi_os.db.migrate import upgrade
+from omoi_os.db.migrate import alembic_config, upgrade
 from omoi_os.errors import SetupError
 from omoi_os.tables import metadata
 
@@ -67,3 +68,38 @@ async def test_a_database_with_another_encoding_is_refused_with_one_sentence(dat
         finally:
             await free.execute(text(f"DROP DATABASE {name}"))
     await engine.dispose()
+
+
+async def test_sandboxes_of_an_earlier_release_keep_their_providers_names(database_url: str) -> None:
+    rows = [("recorded", "a", "a", False), ("warm", "omoios-warm-1", None, False), ("kept", "kept", None, True)]
+    rows.append(("creating", "creating", None, False))
+    engine = make_engine(database_url)
+    async with engine.begin() as connection:
+        await connection.run_sync(lambda sync: command.downgrade(alembic_config(sync), "0014"))
+        # Only the columns that the migration reads matter here.
+        await connection.execute(text("SET LOCAL session_replication_role = replica"))
+        for table in ("sandboxes", "sandbox_salvages"):
+            query = text(
+                "SELECT column_name FROM information_schema.columns WHERE table_name = :table AND is_nullable = 'NO'"
+                " AND column_name NOT IN ('id', 'gateway_socket', 'sandbox_id', 'state')"
+            )
+            for name in (await connection.execute(query, {"table": table})).scalars():
+                await connection.execute(text(f"ALTER TABLE {table} ALTER COLUMN {name} DROP NOT NULL"))
+        for name, socket, ref, kept in rows:
+            values = {"id": name, "socket": socket, "ref": ref}
+            insert = "INSERT INTO sandboxes (id, gateway_socket, provider_ref) VALUES (:id, :socket, :ref)"
+            await connection.execute(text(insert), values)
+            if kept:
+                insert = "INSERT INTO sandbox_salvages (sandbox_id, state) VALUES (:id, 'kept')"
+                await connection.execute(text(insert), {"id": name})
+        await connection.execute(
+            text("INSERT INTO warm_sandboxes (ref, provider, site, owner) VALUES ('omoios-warm-2', 'local', 's', 1)")
+        )
+        await connection.run_sync(lambda sync: command.upgrade(alembic_config(sync), "0015"))
+        refs = await connection.execute(text("SELECT id, provider_ref FROM sandboxes"))
+        found = {row.id: row.provider_ref for row in refs}
+        warm = (await connection.execute(text("SELECT id, provider_ref FROM warm_sandboxes"))).one()
+    await engine.dispose()
+
+    assert found == {"recorded": "a", "warm": "omoios-warm-1", "kept": "kept", "creating": None}
+    assert tuple(warm) == ("omoios-warm-2", "omoios-warm-2")

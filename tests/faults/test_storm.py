@@ -93,7 +93,7 @@ def assert_nothing_left(platform: Platform, names: list[str]) -> None:
     """No process, folder, mount, control group or gateway socket of any sandbox."""
 
     def leftovers() -> list[str]:
-        gateway_sockets = [str(path) for path in (platform.data_dir / "gateway_sockets").glob("*")]
+        gateway_sockets = [str(path) for path in (platform.data_dir / "doors").glob("*")]
         folders = [str(path) for path in (platform.data_dir / "sandboxes").glob("omoios-*")]
         mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if str(platform.data_dir) in line]
         groups = [str(path) for name in names for path in Path("/sys/fs/cgroup").glob(f"*/omoi/{name}*")]

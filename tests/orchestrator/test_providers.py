@@ -17,7 +17,7 @@ def settings_for(folder: Path, **environ: str) -> Settings:
 
 async def use_daytona(providers: Providers) -> None:
     """Leaves nothing behind but the provider's connections, which go when it does."""
-    assert [ref async for ref in providers.get("daytona").list(owner="nobody")] == []
+    assert [listed.ref async for listed in providers.get("daytona").list(owner="nobody")] == []
 
 
 async def test_closing_leaves_no_connection_of_a_provider_open(

@@ -18,6 +18,7 @@ from omoi_os.providers.base import (
     EndReason,
     ExecResult,
     Limits,
+    ListedSandbox,
     Runtime,
     SandboxProvider,
     SandboxRef,
@@ -96,10 +97,10 @@ class WeakProvider:
             return SandboxReport(alive=True)
         return SandboxReport(False, EndReason.EXITED, _code(process))
 
-    async def list(self, *, owner: str) -> AsyncIterator[SandboxRef]:
+    async def list(self, *, owner: str) -> AsyncIterator[ListedSandbox]:
         for ref, spec in list(self._specs.items()):
             if spec.owner == owner:
-                yield SandboxRef(ref)
+                yield ListedSandbox(SandboxRef(ref), id=spec.id)
 
     async def destroy(self, ref: SandboxRef) -> None:
         if self._specs.pop(ref, None) is not None:

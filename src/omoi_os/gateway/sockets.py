@@ -96,7 +96,7 @@ class GatewaySockets:
     async def _waiting(self) -> set[str]:
         """The gateway sockets of warm sandboxes: their folders are bound in already, their sockets come with a task."""
         async with self._sessions() as session:
-            return set((await session.scalars(select(WarmSandbox.ref).where(WarmSandbox.site == self._site))).all())
+            return set((await session.scalars(select(WarmSandbox.id).where(WarmSandbox.site == self._site))).all())
 
     async def _open_socket(self, name: str) -> None:
         try:

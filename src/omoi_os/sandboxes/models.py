@@ -39,10 +39,11 @@ class Sandbox(Base):
     project_id: Mapped[UUID] = mapped_column(ForeignKey("projects.id"))
     task_id: Mapped[UUID] = mapped_column(ForeignKey("tasks.id"))
     provider: Mapped[str]
-    #: Where the provider makes it: only orchestrators of the same place can see whether it lives.
+    #: Where the provider creates it: only orchestrators with the same site can see whether it is alive.
     site: Mapped[str]
+    #: The provider's own name for it, which every call of the provider uses. None until it is created.
     provider_ref: Mapped[str | None]
-    #: The name of its gateway socket: its own id, or the name that it had in the warm pool.
+    #: The name of its folder with the gateway socket: its own id, or the id that it had in the warm pool.
     gateway_socket: Mapped[str]
     purpose: Mapped[str]
     attempt: Mapped[int]
@@ -221,14 +222,16 @@ class TranscriptPart(Base):
 
 
 class WarmSandbox(Base):
-    """A sandbox that waits for a task. It belongs to the orchestrator that made it and is used once."""
+    """A sandbox that waits for a task. It belongs to the orchestrator that created it and is used once."""
 
     __tablename__ = "warm_sandboxes"
 
-    ref: Mapped[str] = mapped_column(primary_key=True)
+    id: Mapped[str] = mapped_column(primary_key=True)
+    #: The provider's own name for it. None until it is created.
+    provider_ref: Mapped[str | None]
     provider: Mapped[str]
     site: Mapped[str]
-    #: The presence number of its orchestrator; when that is gone, so is the use of this sandbox.
+    #: The presence number of its orchestrator, without which nobody uses this sandbox.
     owner: Mapped[int] = mapped_column(BigInteger, index=True)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, SQLColumnExpression, Text, UnaryExpression, cast, func, select, tuple_
+from sqlalchemy import ColumnElement, SQLColumnExpression, Text, UnaryExpression, cast, func, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.models import Role, User
@@ -139,16 +139,28 @@ async def may_save(session: AsyncSession, sandbox_id: str) -> bool:
     return (await session.execute(query)).first() is not None
 
 
-async def is_wanted(session: AsyncSession, name: str) -> bool:
-    """Whether a sandbox that has not ended, whose work is not saved, or that waits for a task goes by this name."""
-    row = select(Sandbox.id).where(Sandbox.gateway_socket == name, Sandbox.status.in_(ALIVE)).exists()
+async def record_ref(session: AsyncSession, sandbox_id: str, ref: str) -> None:
+    """Store the provider's name of a sandbox whose creation was not recorded."""
+    unrecorded = (Sandbox.id == sandbox_id, Sandbox.provider_ref.is_(None))
+    await session.execute(update(Sandbox).where(*unrecorded).values(provider_ref=ref))
+
+
+async def is_wanted(session: AsyncSession, *, provider: str, ref: str, spec_id: str) -> bool:
+    """Return whether a sandbox at a provider has not ended, has unsaved work, or waits for a task.
+
+    `ref` is the provider's name for it and `spec_id` the id that it was created with: its row has no `provider_ref`
+    until the creation is recorded.
+    """
+    unrecorded = Sandbox.provider_ref.is_(None) & (Sandbox.id == spec_id)
+    own = (Sandbox.provider == provider) & ((Sandbox.provider_ref == ref) | unrecorded)
+    row = select(Sandbox.id).where(own, Sandbox.status.in_(ALIVE)).exists()
     kept = (
         select(Sandbox.id)
         .join(SandboxSalvage, SandboxSalvage.sandbox_id == Sandbox.id)
-        .where(Sandbox.gateway_socket == name, SandboxSalvage.state.in_(UNSAVED))
+        .where(own, SandboxSalvage.state.in_(UNSAVED))
         .exists()
     )
-    warm = select(WarmSandbox.ref).where(WarmSandbox.ref == name).exists()
+    warm = select(WarmSandbox.id).where(WarmSandbox.id == spec_id).exists()
     return bool((await session.execute(select(row | kept | warm))).scalar_one())
 
 

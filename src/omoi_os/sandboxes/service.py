@@ -25,6 +25,14 @@ UNKNOWN_TOKEN = "this sandbox token is not known"  # noqa: S105  a sentence, not
 
 
 @dataclass(frozen=True, slots=True)
+class Warm:
+    """A sandbox of the warm pool: the id that it was created with, and its provider's name for it."""
+
+    id: str
+    provider_ref: str
+
+
+@dataclass(frozen=True, slots=True)
 class Origin:
     """Who makes a sandbox, where, and with what model and budget."""
 
@@ -33,7 +41,7 @@ class Origin:
     model: str | None
     budget_usd: float | None
     #: The warm sandbox that becomes this one.
-    warm_ref: str | None = None
+    warm: Warm | None = None
     #: Earlier sandboxes of the task whose uncommitted work is not saved: this one starts without it.
     unsaved_work_of: tuple[str, ...] = ()
 
@@ -62,7 +70,8 @@ async def open_sandbox(
     sandbox_id = sandbox_id_for_task(task.id)
     sandbox = Sandbox(
         id=sandbox_id,
-        gateway_socket=origin.warm_ref or sandbox_id,
+        provider_ref=origin.warm.provider_ref if origin.warm else None,
+        gateway_socket=origin.warm.id if origin.warm else sandbox_id,
         project_id=task.project_id,
         task_id=task.id,
         provider=origin.provider,
@@ -108,9 +117,9 @@ async def mark_started(
     now: datetime,
     told: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """The provider has made it; `told` is what else its event says. The caller holds the row."""
-    if sandbox.provider_ref is None:
-        sandbox.provider_ref = provider_ref
+    """Record that the provider has created it; `told` is what else its event says. The caller holds the row."""
+    sandbox.provider_ref = provider_ref
+    if await repository.newest_event(session, sandbox.id, event_types=[EventType.SANDBOX_STARTED]) is None:
         data = {"provider": sandbox.provider, **told}
         append_platform_event(session, sandbox, EventType.SANDBOX_STARTED, data, now=now)
     await mark_running(session, bus, sandbox, now=now)

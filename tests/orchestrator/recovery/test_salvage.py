@@ -129,8 +129,8 @@ async def lose(session: AsyncSession, make_context: MakeContext) -> AsyncIterato
     yield make
     for context in contexts:
         await context.jobs.cancel()
-        async for ref in context.providers.default.list(owner=context.installation):
-            await context.providers.default.destroy(ref)
+        async for listed in context.providers.default.list(owner=context.installation):
+            await context.providers.default.destroy(listed.ref)
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ async def test_what_passes_is_unavailable(provider: DaytonaProvider, server: Fak
     with pytest.raises(ProviderUnavailable):
         await provider.destroy(NAME)
     with pytest.raises(ProviderUnavailable):
-        [ref async for ref in provider.list(owner="tests")]
+        [listed.ref async for listed in provider.list(owner="tests")]
 
 
 async def test_a_server_that_is_not_there_is_unavailable(make_spec: MakeSpec) -> None:

@@ -137,10 +137,10 @@ async def test_the_list_has_all_pages_and_only_the_owners(
     made = [await provider.create(make_spec()) for _ in range(3)]
     other = await provider.create(make_spec(owner="others"))
 
-    listed = [ref async for ref in provider.list(owner="tests")]
+    listed = [listed.ref async for listed in provider.list(owner="tests")]
 
     assert sorted(listed) == sorted(made)
-    assert [ref async for ref in provider.list(owner="others")] == [other]
+    assert [listed.ref async for listed in provider.list(owner="others")] == [other]
     assert server.requests.count("GET /api/sandbox") == 3
 
 
@@ -162,7 +162,7 @@ async def test_destroying_is_final_and_can_be_repeated(provider: DaytonaProvider
     ):
         with pytest.raises(SandboxGone):
             await call
-    assert [ref async for ref in provider.list(owner="tests")] == []
+    assert [listed.ref async for listed in provider.list(owner="tests")] == []
 
 
 async def test_a_sandbox_that_is_not_ours_is_never_touched(provider: DaytonaProvider, server: FakeDaytona) -> None:
@@ -184,7 +184,7 @@ async def test_it_is_found_again_by_another_provider(
     ref = await provider.create(make_spec())
     await provider.close()
 
-    assert [found async for found in provider.list(owner="tests")] == [ref]
+    assert [listed.ref async for listed in provider.list(owner="tests")] == [ref]
     assert (await provider.inspect(ref)).alive
 
 

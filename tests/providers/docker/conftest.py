@@ -74,8 +74,8 @@ async def provider(
     """A provider whose sandboxes are all destroyed, and gone, after the test."""
     made = make_provider()
     yield made
-    async for ref in made.list(owner=owner):
-        await made.destroy(ref)
+    async for listed in made.list(owner=owner):
+        await made.destroy(listed.ref)
     label = f"omoi.owner={owner}"
     assert engine.containers.list(all=True, filters={"label": label}) == []
     assert engine.volumes.list(filters={"label": label}) == []

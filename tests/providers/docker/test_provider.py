@@ -60,7 +60,7 @@ async def test_the_settings_choose_the_docker_provider(
     provider = make_chosen_provider(settings)
 
     assert (provider.name, provider.has_gateway_socket, provider.runtime) == ("docker", True, IMAGE_RUNTIME)
-    assert [ref async for ref in provider.list(owner="nobody")] == []
+    assert [listed.ref async for listed in provider.list(owner="nobody")] == []
 
 
 async def test_a_missing_image_is_told_with_the_remedy(host: str, make_spec: MakeSpec, owner: str) -> None:
@@ -70,7 +70,7 @@ async def test_a_missing_image_is_told_with_the_remedy(host: str, make_spec: Mak
         await provider.create(make_spec())
     with pytest.raises(SetupError, match="make image"):
         provider.check()
-    assert [ref async for ref in provider.list(owner=owner)] == []
+    assert [listed.ref async for listed in provider.list(owner=owner)] == []
     await provider.close()
 
 
@@ -100,7 +100,7 @@ async def test_a_first_process_that_cannot_start_fails_the_creation_and_leaves_n
     with pytest.raises(ProviderError, match="/no/such/program"):
         await provider.create(make_spec(["/no/such/program"]))
 
-    assert [ref async for ref in provider.list(owner=owner)] == []
+    assert [listed.ref async for listed in provider.list(owner=owner)] == []
 
 
 async def test_a_sandbox_that_makes_no_sense_is_refused_at_once(provider: DockerProvider, make_spec: MakeSpec) -> None:
@@ -144,7 +144,7 @@ async def test_it_lives_on_and_is_found_when_the_process_that_made_it_is_killed(
     starter.kill()
     await starter.wait()
 
-    assert [found async for found in provider.list(owner=owner)] == [ref]
+    assert [listed.ref async for listed in provider.list(owner=owner)] == [ref]
     assert (await provider.inspect(ref)).alive
     seen = await provider.exec(ref, ["/usr/bin/env"], timeout=SOON)
     assert sorted(seen.stdout.splitlines()) == [b"PATH=/usr/bin:/bin", b"TOKEN=its-own"]
@@ -228,7 +228,7 @@ async def test_a_cancelled_creation_leaves_nothing(
     with pytest.raises(asyncio.CancelledError):
         await creation
 
-    assert [ref async for ref in provider.list(owner=owner)] == []
+    assert [listed.ref async for listed in provider.list(owner=owner)] == []
 
 
 async def test_a_wait_for_the_end_that_is_given_up_holds_nothing(provider: DockerProvider, sandbox: SandboxRef) -> None:

@@ -18,7 +18,7 @@ from requests.exceptions import ReadTimeout
 
 from omoi_os.errors import SandboxGone
 from omoi_os.protocol import paths
-from omoi_os.providers.base import EndReason, ExecResult, Limits, SandboxRef, SandboxReport, SandboxSpec
+from omoi_os.providers.base import EndReason, ExecResult, Limits, ListedSandbox, SandboxRef, SandboxReport, SandboxSpec
 from omoi_os.providers.image import IMAGE_RUNTIME
 
 #: What the attacks need, by their numbers. Not `privileged`: that fails where the engine itself lacks a single one.
@@ -105,10 +105,10 @@ class WeakContainers:
             return SandboxReport(alive=True)
         return SandboxReport(False, EndReason.EXITED, int(ended["StatusCode"]))
 
-    async def list(self, *, owner: str) -> AsyncIterator[SandboxRef]:
+    async def list(self, *, owner: str) -> AsyncIterator[ListedSandbox]:
         for ref, its_owner in list(self._owners.items()):
             if its_owner == owner:
-                yield SandboxRef(ref)
+                yield ListedSandbox(SandboxRef(ref), id=ref)
 
     async def destroy(self, ref: SandboxRef) -> None:
         """Ask it to stop, and no more than that."""

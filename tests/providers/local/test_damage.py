@@ -19,7 +19,7 @@ DAMAGE = [b"", b'{"super', b"\0" * 4096, b"[]", b"\xff\xfe{", b'{"supervisor": 1
 
 
 async def _refs(provider: LocalProvider) -> list[str]:
-    return [ref async for ref in provider.list(owner="tests")]
+    return [listed.ref async for listed in provider.list(owner="tests")]
 
 
 @pytest.mark.parametrize("name", ["spec.json", "state.json", "exit.json"])

@@ -179,7 +179,7 @@ async def test_a_sandbox_whose_supervisor_was_killed_while_it_lived_stays_ended_
     assert [result.stdout for result in results if not isinstance(result, BaseException)] == [b"kept\n"] * 4
     report = await provider.inspect(ref, wait=SOON)
     assert (report.alive, report.reason) == (False, EndReason.UNKNOWN)
-    assert [found async for found in provider.list(owner="tests")] == [ref]
+    assert [listed.ref async for listed in provider.list(owner="tests")] == [ref]
 
 
 async def test_a_killed_bwrap_ends_the_sandbox_and_commands_still_run(

@@ -58,7 +58,7 @@ async def test_the_settings_choose_the_local_provider() -> None:
     provider = make_provider(settings)
 
     assert provider.name == "local"
-    assert [ref async for ref in provider.list(owner="tests")] == []
+    assert [listed.ref async for listed in provider.list(owner="tests")] == []
 
 
 @pytest.mark.parametrize("code", [0, 3, 137])
@@ -156,7 +156,7 @@ async def test_only_its_owner_lists_a_sandbox_alive_or_ended(provider: LocalProv
     await provider.inspect(ended, wait=SOON)
     await provider.create(make_spec(owner="other"))
 
-    assert {ref async for ref in provider.list(owner="one")} == {alive, ended}
+    assert {listed.ref async for listed in provider.list(owner="one")} == {alive, ended}
 
 
 async def test_a_start_that_was_killed_in_the_middle_is_listed_and_can_be_destroyed(
@@ -164,7 +164,7 @@ async def test_a_start_that_was_killed_in_the_middle_is_listed_and_can_be_destro
 ) -> None:
     (root / "omoios-half").mkdir(parents=True)
 
-    assert [ref async for ref in provider.list(owner="anyone")] == ["omoios-half"]
+    assert [listed.ref async for listed in provider.list(owner="anyone")] == ["omoios-half"]
     assert await provider.inspect(SandboxRef("omoios-half")) == SandboxReport(False, EndReason.UNKNOWN)
     await provider.destroy(SandboxRef("omoios-half"))
     assert list(root.iterdir()) == []
@@ -271,7 +271,7 @@ async def test_a_sandbox_outlives_its_killed_starter_and_is_found_again(root: Pa
     assert (line, rest) == (b"made\n", b"")
 
     assert canary.encode() in held
-    assert [found async for found in provider.list(owner="tests")] == [ref]
+    assert [listed.ref async for listed in provider.list(owner="tests")] == [ref]
     assert (await provider.inspect(ref)).alive
     search = "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/self/mountinfo; env"
     seen = await provider.exec(ref, ["sh", "-c", f"{search} 2>/dev/null"], timeout=SOON)

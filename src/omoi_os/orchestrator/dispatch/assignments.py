@@ -59,7 +59,7 @@ def work_spec(settings: Settings, work: Work, *, owner: str) -> SandboxSpec:
     spec = make_spec(
         settings,
         work.provider,
-        sandbox_id=work.sandbox.gateway_socket,
+        sandbox_id=work.sandbox.id,
         owner=owner,
         argv=worker_argv(runtime.python, runtime.source),
         env=work_environment(settings, work),
@@ -75,7 +75,7 @@ def verify_spec(settings: Settings, work: Work, *, owner: str) -> SandboxSpec:
     spec = make_spec(
         settings,
         work.provider,
-        sandbox_id=work.sandbox.gateway_socket,
+        sandbox_id=work.sandbox.id,
         owner=owner,
         argv=gateway_port_argv(runtime.python, runtime.source),
         env={**common, "EXECUTION_MODE": ExecutionMode.VALIDATION, **_git_environment(work.token)},

@@ -156,7 +156,7 @@ async def _assign(session: AsyncSession, context: Context, ready: Ready) -> Work
         model=context.settings.model_for(task.model),
         budget_usd=budget_of(context.settings, project, ticket),
         unsaved_work_of=tuple(unsaved),
-        warm_ref=await pool.take(session, context, provider) if context.settings.warm_sandboxes else None,
+        warm=await pool.take(session, context, provider) if context.settings.warm_sandboxes else None,
     )
     sandbox, token = await sandboxes.open_sandbox(
         session, context.bus, task, purpose=Purpose.WORK, origin=origin, now=now
@@ -226,9 +226,9 @@ async def _keep_lease(context: Context, work: Work) -> None:
 
 
 async def _make(context: Context, work: Work) -> SandboxRef:
-    """A warm sandbox is given the task; otherwise a new one is made with it."""
-    if work.sandbox.gateway_socket != work.sandbox.id:
-        ref = SandboxRef(work.sandbox.gateway_socket)
+    """Give the task to the warm sandbox that was claimed for it; without one, create a sandbox."""
+    if work.sandbox.provider_ref is not None:
+        ref = SandboxRef(work.sandbox.provider_ref)
         await pool.hand_over(work.provider, ref, work_environment(context.settings, work))
         return ref
     return await work.provider.create(work_spec(context.settings, work, owner=context.installation))

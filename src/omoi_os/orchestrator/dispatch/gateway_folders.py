@@ -1,4 +1,4 @@
-"""The folder of a sandbox's gateway socket, which is bound into the sandbox."""
+"""The folders with the sandboxes' gateway sockets, one for each sandbox, mounted into it."""
 
 import shutil
 from pathlib import Path
@@ -7,7 +7,10 @@ from omoi_os.config import Settings
 
 
 def make_gateway_folder(settings: Settings, sandbox_id: str) -> Path:
-    """Make the folder before the sandbox. Its own uid has to enter it; the data folder above lets nobody else in."""
+    """Create the folder before the sandbox.
+
+    The sandbox's own uid has to enter it, so it is open to others; the data folder above it is not.
+    """
     folder = settings.gateway_sockets_dir / sandbox_id
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -15,5 +18,5 @@ def make_gateway_folder(settings: Settings, sandbox_id: str) -> Path:
 
 
 def remove_gateway_folder(settings: Settings, sandbox_id: str) -> None:
-    """Remove the folder of a sandbox that no row knows, so that no gateway would."""
+    """Remove the folder of a sandbox that has no row; the gateway removes those of sandboxes that have one."""
     shutil.rmtree(settings.gateway_sockets_dir / sandbox_id, ignore_errors=True)

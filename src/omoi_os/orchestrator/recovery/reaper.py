@@ -164,7 +164,8 @@ async def _listen(context: Context, row: Sandbox) -> None:
     if context.watch.api_reachable_for(gap=_gap(context)) < context.settings.dead_after_seconds:
         return
     try:
-        alive = (await context.providers.get(row.provider).inspect(SandboxRef(row.gateway_socket))).alive
+        ref = await rows.find_ref(context, row)
+        alive = ref is not None and (await context.providers.get(row.provider).inspect(ref)).alive
     except ProviderError as error:
         log.warning("sandbox %s is silent, and its provider does not say that it lives: %s", row.id, error)
         alive = False
@@ -178,8 +179,10 @@ async def _note_usage(context: Context) -> None:
     """Write down what each living sandbox uses."""
     for provider in context.providers:
         for row, _ in await rows.alive(context, provider):
+            if row.provider_ref is None:
+                continue
             with context.health.isolated(f"usage of sandbox {row.id}"), contextlib.suppress(ProviderError):
-                await _store_usage(context, row, await provider.inspect(SandboxRef(row.gateway_socket)))
+                await _store_usage(context, row, await provider.inspect(SandboxRef(row.provider_ref)))
 
 
 async def _store_usage(context: Context, row: Sandbox, report: SandboxReport) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
@@ -13,7 +14,8 @@ from omoi_os.orchestrator.dispatch.dispatcher import record_started
 from omoi_os.orchestrator.dispatch.gateway_folders import remove_gateway_folder
 from omoi_os.orchestrator.recovery import rows
 from omoi_os.orchestrator.recovery.endings import GONE, GRACE, ended, settle, stop
-from omoi_os.providers.base import SandboxProvider, SandboxRef
+from omoi_os.protocol.events import EventType
+from omoi_os.providers.base import ListedSandbox, SandboxProvider, SandboxRef
 from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import Purpose, SandboxState, StopCause
@@ -40,24 +42,47 @@ async def reconcile(context: Context) -> None:
 
 
 async def _reconcile(context: Context, provider: SandboxProvider) -> None:
-    """Rows are read before the provider is asked: what has a row that says it runs must then be in the list."""
+    """Compare one provider's sandboxes with the rows.
+
+    The rows are read before the provider lists: a sandbox that its row calls running must then be in the list.
+    """
     free: list[Sandbox] = []
+    known_refs: set[str] = set()
     async with context.sessions() as session, session.begin():
-        known = await pool.known_refs(session, provider)
+        known_ids = await pool.known_ids(session, provider)
     for row, task in await rows.alive(context, provider):
-        known.add(row.gateway_socket)
+        if row.provider_ref is None:
+            known_ids.add(row.id)
+        else:
+            known_refs.add(row.provider_ref)
         with context.health.isolated(f"sandbox {row.id}"):
             current = await _stop_what_is_over(context, row, task)
             if not await _in_hands(context, current, task):
                 free.append(current)
-    present = {str(ref): ref async for ref in provider.list(owner=context.installation)}
+    present = [listed async for listed in provider.list(owner=context.installation)]
     for row in free:
         with context.health.isolated(f"sandbox {row.id}"):
-            _act(context, row, present.get(row.gateway_socket))
-    for name in present.keys() - known:
-        with context.health.isolated(f"left-over sandbox {name}"):
-            if await _is_left_over(context, name):
-                context.jobs.start(f"remove {name}", partial(_remove, context, provider, present[name]))
+            _act(context, row, await _find(context, row, present))
+    for listed in present:
+        if listed.ref in known_refs or listed.id in known_ids:
+            continue
+        with context.health.isolated(f"orphaned sandbox {listed.ref}"):
+            if await _is_orphaned(context, provider, listed):
+                context.jobs.start(f"remove {listed.ref}", partial(_remove, context, provider, listed))
+
+
+async def _find(context: Context, row: Sandbox, present: Sequence[ListedSandbox]) -> SandboxRef | None:
+    """Return the provider's name of a row's sandbox if the provider has it.
+
+    If its creator crashed before it could record the name, the sandbox is found by its id and the name is recorded.
+    """
+    if row.provider_ref is not None:
+        return next((listed.ref for listed in present if listed.ref == row.provider_ref), None)
+    ref = next((listed.ref for listed in present if listed.id == row.id), None)
+    if ref is not None:
+        async with context.sessions() as session, session.begin():
+            await sandboxes_repository.record_ref(session, row.id, ref)
+    return ref
 
 
 async def _stop_what_is_over(context: Context, row: Sandbox, task: Task) -> Sandbox:
@@ -101,7 +126,7 @@ def _act(context: Context, row: Sandbox, ref: SandboxRef | None) -> None:
     elif row.status == SandboxState.STOPPING or row.purpose == Purpose.VERIFY:
         context.jobs.start(f"end {row.id}", partial(stop, context, row, ref))
     else:
-        if row.provider_ref is None:
+        if EventType.SANDBOX_STARTED not in row.event_counts:
             context.jobs.start(f"adopt {row.id}", partial(record_started, context, row.id, ref))
         context.jobs.start(f"watch {row.id}", partial(_watch, context, row, ref))
 
@@ -122,12 +147,14 @@ async def _watch(context: Context, row: Sandbox, ref: SandboxRef) -> None:
         await ended(context, row, ref, report)
 
 
-async def _remove(context: Context, provider: SandboxProvider, ref: SandboxRef) -> None:
-    await provider.destroy(ref)
-    await asyncio.to_thread(remove_gateway_folder, context.settings, str(ref))
+async def _remove(context: Context, provider: SandboxProvider, listed: ListedSandbox) -> None:
+    await provider.destroy(listed.ref)
+    await asyncio.to_thread(remove_gateway_folder, context.settings, listed.id)
 
 
-async def _is_left_over(context: Context, name: str) -> bool:
-    """Whether a sandbox at the provider belongs to a row that has ended, or to none at all."""
+async def _is_orphaned(context: Context, provider: SandboxProvider, listed: ListedSandbox) -> bool:
+    """Return whether a sandbox at the provider belongs to a row that has ended, or to none at all."""
     async with context.sessions() as session:
-        return not await sandboxes_repository.is_wanted(session, name)
+        return not await sandboxes_repository.is_wanted(
+            session, provider=provider.name, ref=listed.ref, spec_id=listed.id
+        )

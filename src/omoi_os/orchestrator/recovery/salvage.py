@@ -14,6 +14,7 @@ from omoi_os.health import warnings
 from omoi_os.health.presence import is_present
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import Work, work_environment
+from omoi_os.orchestrator.recovery import rows
 from omoi_os.projects.models import Project
 from omoi_os.providers.base import Keeping, SandboxProvider, SandboxRef
 from omoi_os.sandboxes import repository as sandboxes_repository
@@ -234,8 +235,10 @@ async def _retry(context: Context, row: Sandbox) -> None:
     """One more try for a sandbox whose row has ended."""
     if await begin(context, row) is not Turn.OURS:
         return
-    ref = SandboxRef(row.gateway_socket)
+    ref = await rows.find_ref(context, row)
     try:
+        if ref is None:
+            raise SandboxGone(f"sandbox {row.id} does not exist at its provider")
         problem = await run(context, row, ref, renewed=True)
     except SandboxGone:
         await give_up(context, row.id, reason="the sandbox no longer exists")

@@ -173,7 +173,7 @@ class Bench:
 
     async def refs(self, owner: str | None = None) -> set[SandboxRef]:
         """What the provider lists."""
-        return {ref async for ref in self.provider.list(owner=owner or self.owner)}
+        return {listed.ref async for listed in self.provider.list(owner=owner or self.owner)}
 
     async def within(self, call: Awaitable[T], what: str) -> T:
         """The call's result; `Failed` when it hangs. Its own time-outs come before this one."""

@@ -78,6 +78,16 @@ async def only_its_owner_lists_a_sandbox(bench: Bench) -> None:
 
 
 @_check(Guarantee.LIFE)
+async def a_listed_sandbox_has_the_id_of_its_spec(bench: Bench) -> None:
+    """`list` returns the id of the spec with the reference that `create` returned, also after a restart."""
+    spec = bench.spec()
+    ref = await bench.create(spec)
+    bench.restart()
+    listed = [found async for found in bench.provider.list(owner=bench.owner) if found.ref == ref]
+    expect([found.id for found in listed] == [spec.id], f"{ref} was created for {spec.id}, listed is {listed}")
+
+
+@_check(Guarantee.LIFE)
 async def sandboxes_are_found_again_after_a_restart(bench: Bench) -> None:
     """A new provider object lists, inspects and uses what an older one made."""
     ref = await bench.make()

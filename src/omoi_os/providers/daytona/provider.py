@@ -10,7 +10,7 @@ from datetime import timedelta
 from daytona import AsyncDaytona, DaytonaConfig, ListSandboxesQuery
 
 from omoi_os.errors import ProviderError
-from omoi_os.providers.base import ExecResult, Runtime, SandboxRef, SandboxReport, SandboxSpec
+from omoi_os.providers.base import ExecResult, ListedSandbox, Runtime, SandboxRef, SandboxReport, SandboxSpec
 from omoi_os.providers.daytona import callback, creation, files, inside, lookup, transfer
 from omoi_os.providers.daytona import reports as endings
 from omoi_os.providers.daytona.faults import called, translated
@@ -119,14 +119,14 @@ class DaytonaProvider:
                     return report
                 await endings.follow(sandbox, left)
 
-    async def list(self, *, owner: str) -> AsyncIterator[SandboxRef]:
+    async def list(self, *, owner: str) -> AsyncIterator[ListedSandbox]:
         """Every sandbox of this owner that was not destroyed, alive or ended."""
         query = ListSandboxesQuery(labels={LABEL_OWNER: owner}, limit=_PAGE)
         with translated(f"list of {owner}"):
             async for sandbox in self._client().list(query):
                 ours = sandbox.labels.get(LABEL_OWNER) == owner and LABEL_ID in sandbox.labels
                 if ours and lookup.state_of(sandbox) not in lookup.GONE:
-                    yield SandboxRef(sandbox.name)
+                    yield ListedSandbox(SandboxRef(sandbox.name), id=sandbox.labels[LABEL_ID])
 
     async def destroy(self, ref: SandboxRef) -> None:
         """End it and remove every trace. Destroying what is already gone succeeds."""

@@ -11,7 +11,7 @@ from typing import Any
 from docker.errors import APIError, NotFound
 
 from omoi_os.errors import ProviderError, SandboxGone, SetupError
-from omoi_os.providers.base import ExecResult, Limits, SandboxRef, SandboxReport, SandboxSpec
+from omoi_os.providers.base import ExecResult, Limits, ListedSandbox, SandboxRef, SandboxReport, SandboxSpec
 from omoi_os.providers.docker import commands, container, records
 from omoi_os.providers.docker.attached import Conversation
 from omoi_os.providers.docker.engine import Engine
@@ -107,10 +107,10 @@ class DockerProvider:
             await self._wait_for_end(ref, wait)
         return await self._engine.call(self._report, ref)
 
-    async def list(self, *, owner: str) -> AsyncIterator[SandboxRef]:
-        """Every sandbox of this owner that was not destroyed, alive or ended."""
-        for ref in await self._engine.call(self._owned, owner):
-            yield SandboxRef(ref)
+    async def list(self, *, owner: str) -> AsyncIterator[ListedSandbox]:
+        """Yield every sandbox of this owner that was not destroyed, alive or ended."""
+        for name in await self._engine.call(self._owned, owner):
+            yield ListedSandbox(SandboxRef(name), id=name)
 
     async def destroy(self, ref: SandboxRef) -> None:
         """End it and remove every trace. Destroying what is already gone succeeds."""

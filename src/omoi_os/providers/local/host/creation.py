@@ -181,7 +181,7 @@ def _facts_of(spec: SandboxSpec) -> dict[str, Any]:
         "owner": spec.owner,
         "labels": dict(spec.labels),
         "resources": asdict(spec.resources),
-        "door": str(spec.gateway_folder) if spec.gateway_folder else None,
+        "gateway_folder": str(spec.gateway_folder) if spec.gateway_folder else None,
         "mirror": str(spec.mirror) if spec.mirror else None,
         "checkout": str(spec.checkout) if spec.checkout else None,
     }
@@ -189,7 +189,7 @@ def _facts_of(spec: SandboxSpec) -> dict[str, Any]:
 
 def _spec_of(found: dict[str, Any]) -> SandboxSpec:
     """The sandbox as it was made, but with nothing to run and without its environment."""
-    names = ("door", "mirror", "checkout")
+    names = ("gateway_folder", "mirror", "checkout")
     binds = {what: Path(found[what]) for what in names if found.get(what)}
     # Who made them may have taken them away since.
     gateway_folder, mirror, checkout = (path if path and path.is_dir() else None for path in map(binds.get, names))

@@ -12,7 +12,15 @@ from typing import Any
 
 import omoi_os
 from omoi_os.errors import ProviderError, ProviderUnavailable, SandboxDamaged, SandboxGone
-from omoi_os.providers.base import EndReason, ExecResult, Runtime, SandboxRef, SandboxReport, SandboxSpec
+from omoi_os.providers.base import (
+    EndReason,
+    ExecResult,
+    ListedSandbox,
+    Runtime,
+    SandboxRef,
+    SandboxReport,
+    SandboxSpec,
+)
 from omoi_os.providers.local.host import bubblewrap, control, files, folder
 from omoi_os.providers.local.host import creation as making
 from omoi_os.providers.local.host import records as facts
@@ -110,10 +118,10 @@ class LocalProvider:
         ended = wait is not None and not (place / "exit.json").exists() and await _wait_for_end(place, wait)
         return await asyncio.to_thread(_report, place, patience=DYING_MS if ended else 0)
 
-    async def list(self, *, owner: str) -> AsyncIterator[SandboxRef]:
-        """Every sandbox of this owner that was not destroyed, alive or ended."""
-        for ref in await asyncio.to_thread(self._owned, owner):
-            yield SandboxRef(ref)
+    async def list(self, *, owner: str) -> AsyncIterator[ListedSandbox]:
+        """Yield every sandbox of this owner that was not destroyed, alive or ended."""
+        for name in await asyncio.to_thread(self._owned, owner):
+            yield ListedSandbox(SandboxRef(name), id=name)
 
     async def destroy(self, ref: SandboxRef) -> None:
         """End it and remove every trace. Destroying what is already gone succeeds."""

@@ -13,12 +13,18 @@ from omoi_os.system import durable
 
 SPEC, STATE, END = "spec.json", "state.json", "exit.json"
 
+#: The key of `gateway_folder` in the documents of an earlier release, whose sandboxes may outlive an upgrade.
+_OLD_GATEWAY_FOLDER = "door"
+
 _IDENTITY = re.compile(r"[1-9][0-9]{0,8} [0-9]{1,20} [0-9a-f-]{36}")
 
 
 def read_spec(folder: Path) -> dict[str, Any] | None:
     """How the sandbox was made; None if its making was cut short. Raises `SandboxGone`, `SandboxDamaged`."""
-    return _read(folder, SPEC, _is_spec)
+    spec = _read(folder, SPEC, _is_spec)
+    if spec is not None and _OLD_GATEWAY_FOLDER in spec:
+        spec["gateway_folder"] = spec.pop(_OLD_GATEWAY_FOLDER)
+    return spec
 
 
 def read_state(folder: Path) -> dict[str, Any] | None:
@@ -69,7 +75,7 @@ def _read(folder: Path, name: str, is_whole: Callable[[dict[str, Any]], bool]) -
 def _is_spec(facts: dict[str, Any]) -> bool:
     limits = facts["resources"]
     numbers = [limits[name] for name in ("memory_bytes", "cpus", "pids", "disk_bytes")]
-    paths = [facts.get(name) for name in ("door", "mirror", "checkout")]
+    paths = [facts.get(name) for name in ("gateway_folder", _OLD_GATEWAY_FOLDER, "mirror", "checkout")]
     return (
         all(isinstance(facts[name], str) for name in ("id", "owner"))
         and all(isinstance(number, int | float) for number in numbers)
