@@ -7,7 +7,7 @@ import { createRoot } from "react-dom/client";
 import { Refusal } from "./api/client";
 import { router } from "./router";
 import { followTheme } from "./ui/theme";
-import { followTimes } from "./ui/times";
+import { followTimes } from "./ui/time/time-preference";
 
 const queries = new QueryClient({
   defaultOptions: {

@@ -1,6 +1,6 @@
 import createClient, { type Middleware } from "openapi-fetch";
-import { writeOut } from "@/ui/controls";
-import { noteServerTime } from "@/ui/server-clock";
+import { writeOut } from "@/ui/text/control-characters";
+import { noteServerTime } from "@/ui/time/server-clock";
 import type { components, paths } from "./schema";
 
 type Schemas = components["schemas"];

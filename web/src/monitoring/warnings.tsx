@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { TriangleAlert } from "lucide-react";
-import { meQuery } from "@/shell/session";
+import { meQuery } from "@/shell/session/session";
 import { Facts } from "@/ui/facts";
-import { Ago } from "@/ui/moment";
-import { sentence } from "@/ui/sentence";
+import { Ago } from "@/ui/time/time";
+import { sentence } from "@/ui/text/sentence";
 import { overviewQuery, type Overview } from "./overview";
 
 const EVERY_MS = 30_000;

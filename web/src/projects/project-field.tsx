@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Field, Input, Select } from "@/ui/field";
+import { Field, Input, Select } from "@/ui/form/field";
 import { projectName, projectsQuery } from "./queries";
 
 const NEW = "new";

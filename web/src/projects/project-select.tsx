@@ -1,4 +1,4 @@
-import { Select } from "@/ui/field";
+import { Select } from "@/ui/form/field";
 import { useProjectNames } from "./queries";
 
 /** Narrows what is shown to one project. */

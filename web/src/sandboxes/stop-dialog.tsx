@@ -4,7 +4,7 @@ import { useEffect, useState } from "react";
 import { answer, api, reason, type Sandbox } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
-import { sentence } from "@/ui/sentence";
+import { sentence } from "@/ui/text/sentence";
 
 /** Asks before a sandbox is stopped. */
 export function StopDialog({ sandbox, onClose }: { sandbox: Sandbox; onClose: () => void }) {

@@ -3,11 +3,11 @@ import { DropdownMenu } from "radix-ui";
 import type { ReactNode } from "react";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
-import { useTimes } from "@/ui/moment";
+import { useTimes } from "@/ui/time/time";
 import { chooseTheme, currentTheme } from "@/ui/theme";
-import { chooseTimes } from "@/ui/times";
+import { chooseTimes } from "@/ui/time/time-preference";
 import { show } from "./overlays";
-import { leave, type Me } from "./session";
+import { leave, type Me } from "./session/session";
 
 const ITEM =
   "flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-sm outline-none data-[highlighted]:bg-sunken [&_svg]:size-4 [&_svg]:text-faint";

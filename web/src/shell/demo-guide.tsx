@@ -4,7 +4,7 @@ import { X } from "lucide-react";
 import { useEffect, type ReactNode } from "react";
 import { Refusal } from "@/api/client";
 import { LOOKS, type Outcome } from "@/outcome/outcome";
-import { follow, takeLead, useDemo } from "@/tickets/demo";
+import { follow, takeLead, useDemo } from "@/tickets/create/demo";
 import { ticketQuery } from "@/tickets/queries";
 import { Button } from "@/ui/button";
 

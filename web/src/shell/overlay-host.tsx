@@ -1,11 +1,11 @@
 import { useEffect } from "react";
-import { ahead } from "@/ui/later";
-import { Part } from "@/ui/part";
+import { ahead } from "@/ui/loading/lazy";
+import { Part } from "@/ui/loading/boundary";
 import { show, useOverlay } from "./overlays";
 
-const Palette = ahead("this window", () => import("./palette").then((module) => module.Palette));
-const KeyHelp = ahead("this window", () => import("./key-help").then((module) => module.KeyHelp));
-const NewTicket = ahead("this window", () => import("@/tickets/new-ticket").then((module) => module.NewTicket));
+const Palette = ahead("this window", () => import("./command-palette").then((module) => module.Palette));
+const KeyHelp = ahead("this window", () => import("./shortcuts/shortcuts-dialog").then((module) => module.KeyHelp));
+const NewTicket = ahead("this window", () => import("@/tickets/create/new-ticket-dialog").then((module) => module.NewTicket));
 
 const close = () => show(null);
 

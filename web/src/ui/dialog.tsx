@@ -3,7 +3,7 @@ import { Dialog as Radix } from "radix-ui";
 import type { ReactNode } from "react";
 import { Button } from "./button";
 import { cn } from "./cn";
-import { useFocusReturn } from "./use-focus-return";
+import { useFocusReturn } from "./hooks/use-focus-return";
 
 /** What asks for something first; else the button that leaves all as it is. */
 function focusFirst(event: Event): void {

@@ -1,5 +1,5 @@
 import type { Sandbox } from "@/api/client";
-import { writeOut } from "@/ui/controls";
+import { writeOut } from "@/ui/text/control-characters";
 import type { Change } from "./changes";
 import { DiffPane } from "./diff-pane";
 import { changeDiffQuery } from "./queries";

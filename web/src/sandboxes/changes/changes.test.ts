@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SandboxEvent } from "@/api/client";
-import { event } from "../samples";
+import { event } from "../sample-events";
 import { Changes, byFile, byTurn, shown, type Change } from "./changes";
 
 const edit = (seq: number, data: Record<string, unknown>) => event(seq, "agent.file_edited", data);

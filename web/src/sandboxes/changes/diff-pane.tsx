@@ -4,11 +4,11 @@ import { useEffect, useState, type ReactNode } from "react";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { CopyButton } from "@/ui/copy-button";
-import { Diff, preloadDiff, type DiffLayout } from "@/ui/diff";
-import { bytes } from "@/ui/figures";
-import { save } from "@/ui/save";
-import { Loading, Trouble } from "@/ui/state";
-import { Toggle } from "@/ui/toggle";
+import { Diff, preloadDiff, type DiffLayout } from "@/ui/diff/diff";
+import { bytes } from "@/ui/text/numbers";
+import { save } from "@/ui/text/download";
+import { Loading, Trouble } from "@/ui/loading/placeholders";
+import { Toggle } from "@/ui/form/toggle";
 import type { TextQuery } from "./queries";
 
 const LAYOUTS = [

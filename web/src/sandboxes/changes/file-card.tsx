@@ -1,7 +1,7 @@
 import { useEffect, useRef, type ReactNode } from "react";
 import { cn } from "@/ui/cn";
-import { writeOut } from "@/ui/controls";
-import { bytes } from "@/ui/figures";
+import { writeOut } from "@/ui/text/control-characters";
+import { bytes } from "@/ui/text/numbers";
 import { ChangeTypeBadge } from "./change-type";
 import type { FileFacts } from "./changes";
 import { Lines } from "./lines";

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
-import { writeOut } from "@/ui/controls";
-import { preloadDiff } from "@/ui/diff";
+import { writeOut } from "@/ui/text/control-characters";
+import { preloadDiff } from "@/ui/diff/diff";
 import { ChangeTypeBadge } from "./change-type";
 import type { Change } from "./changes";
 import { Lines } from "./lines";

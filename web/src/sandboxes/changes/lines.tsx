@@ -1,4 +1,4 @@
-import { count } from "@/ui/figures";
+import { count } from "@/ui/text/numbers";
 
 /** How many lines came and went. */
 export function Lines({ added, removed, binary }: { added: number; removed: number; binary: boolean }) {

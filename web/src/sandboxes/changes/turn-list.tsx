@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { ListTree } from "lucide-react";
 import { buttonLook } from "@/ui/button";
 import { cn } from "@/ui/cn";
-import { Ago } from "@/ui/moment";
+import { Ago } from "@/ui/time/time";
 import { FileCard } from "./file-card";
 import { byTurn, type Change } from "./changes";
 import { Lines } from "./lines";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { event } from "../samples";
+import { event } from "../sample-events";
 import { align } from "./align";
-import { Run, type Step } from "./run";
+import { Run, type Step } from "./sandbox-steps";
 
 const steps = (letters: string): Step[] => [...letters].map((what, seq) => ({ seq, what, target: "", isError: false }));
 

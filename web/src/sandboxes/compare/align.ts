@@ -1,4 +1,4 @@
-import type { Step } from "./run";
+import type { Step } from "./sandbox-steps";
 
 /** Two steps side by side, or one that the other run has not. */
 export interface Pair {

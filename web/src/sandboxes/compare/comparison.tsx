@@ -1,15 +1,15 @@
 import { useMemo, useState } from "react";
 import type { Sandbox } from "@/api/client";
 import { SandboxOutcome } from "@/outcome/outcome-label";
-import { cost, count } from "@/ui/figures";
-import { duration } from "@/ui/time";
-import { useNow } from "@/ui/moment";
-import { useCollected } from "../feed/collected";
+import { cost, count } from "@/ui/text/numbers";
+import { duration } from "@/ui/time/format";
+import { useNow } from "@/ui/time/time";
+import { useCollected } from "../feed/collector";
 import { useFeed } from "../feed/use-feed";
 import { align } from "./align";
 import { FiguresTable, counted, type Figure } from "./figures-table";
-import { Run, type ChangedLines } from "./run";
-import { Side } from "./side";
+import { Run, type ChangedLines } from "./sandbox-steps";
+import { Side } from "./sandbox-heading";
 import { StepsTable } from "./steps-table";
 
 /** Two runs, figure by figure and step by step, live if they are. */

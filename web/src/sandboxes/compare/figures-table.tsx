@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { cn } from "@/ui/cn";
-import { writeOut } from "@/ui/controls";
+import { writeOut } from "@/ui/text/control-characters";
 
 export interface Figure {
   name: string;

@@ -1,8 +1,8 @@
 import { Link } from "@tanstack/react-router";
 import { cn } from "@/ui/cn";
-import { writeOut } from "@/ui/controls";
+import { writeOut } from "@/ui/text/control-characters";
 import type { Pair } from "./align";
-import type { Step } from "./run";
+import type { Step } from "./sandbox-steps";
 
 /** What both did, in order; where they part stands out. */
 export function StepsTable(props: { a: string; b: string; pairs: readonly Pair[]; onlyDifferent: boolean }) {

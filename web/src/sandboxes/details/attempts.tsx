@@ -5,11 +5,11 @@ import { endReason } from "@/outcome/outcome";
 import { SandboxOutcome } from "@/outcome/outcome-label";
 import { Badge } from "@/ui/badge";
 import { Facts } from "@/ui/facts";
-import { cost } from "@/ui/figures";
-import { Ago } from "@/ui/moment";
-import { Loading, Trouble } from "@/ui/state";
+import { cost } from "@/ui/text/numbers";
+import { Ago } from "@/ui/time/time";
+import { Loading, Trouble } from "@/ui/loading/placeholders";
 import { attemptsQuery } from "../queries";
-import { salvageLabel } from "../salvage/words";
+import { salvageLabel } from "../salvage/salvage-text";
 
 /** Every sandbox that this task has had, the newest first. */
 export function Attempts({ sandbox }: { sandbox: Sandbox }) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { event as sample } from "../samples";
+import { event as sample } from "../sample-events";
 import { FactFinder, ranked } from "./facts";
 
 const event = (type: string, data: Record<string, unknown>) => sample(1, type, data);

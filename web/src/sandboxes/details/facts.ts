@@ -1,5 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
-import { num, record, str } from "../payload";
+import { num, record, str } from "../event-data";
 
 /** What a run was set to do and with what, as its worker and its agent said it at their start. */
 export interface Facts {

@@ -2,11 +2,11 @@ import { useQuery } from "@tanstack/react-query";
 import { Download, RefreshCw } from "lucide-react";
 import { useMemo, useState } from "react";
 import { fetchText, type Sandbox } from "@/api/client";
-import { writeOut } from "@/ui/controls";
+import { writeOut } from "@/ui/text/control-characters";
 import { Button, buttonLook } from "@/ui/button";
 import { Facts } from "@/ui/facts";
-import { Loading, Trouble } from "@/ui/state";
-import { VirtualRows } from "@/ui/virtual-rows";
+import { Loading, Trouble } from "@/ui/loading/placeholders";
+import { VirtualRows } from "@/ui/scroll/virtual-rows";
 
 interface Line {
   number: number;

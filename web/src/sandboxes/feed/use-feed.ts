@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useState, useSyncExternalStore } from "react";
-import { useConnection } from "@/live/live";
+import { useConnection } from "@/stream/stream-provider";
 import { Feed } from "./feed";
-import { follow } from "./following";
-import { paced } from "./pace";
+import { follow } from "./follow";
+import { paced } from "./throttle";
 
 export interface FeedState {
   feed: Feed;

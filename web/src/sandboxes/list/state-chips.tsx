@@ -1,4 +1,4 @@
-import { Chip } from "@/ui/chip";
+import { Chip } from "@/ui/form/chip";
 import { SANDBOX_STATES, type SandboxesSearch } from "@/search";
 
 /** The states with how many are in each; one can be chosen. */

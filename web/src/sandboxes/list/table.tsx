@@ -5,10 +5,10 @@ import { endReason } from "@/outcome/outcome";
 import { SandboxOutcome } from "@/outcome/outcome-label";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
-import { writeOut } from "@/ui/controls";
-import { cost } from "@/ui/figures";
-import { Ago } from "@/ui/moment";
-import { Lasted } from "../lasted";
+import { writeOut } from "@/ui/text/control-characters";
+import { cost } from "@/ui/text/numbers";
+import { Ago } from "@/ui/time/time";
+import { Lasted } from "../sandbox-duration";
 import { isAlive, titleOf } from "./row";
 
 interface Props {

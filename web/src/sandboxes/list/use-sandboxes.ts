@@ -1,8 +1,8 @@
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
-import { loadAgain } from "@/api/again";
+import { loadAgain } from "@/api/invalidate";
 import { answer, api } from "@/api/client";
-import { useLive } from "@/live/live";
-import { useGathered } from "@/ui/use-gathered";
+import { useLive } from "@/stream/stream-provider";
+import { useGathered } from "@/ui/hooks/use-batched";
 
 export interface Filter {
   status?: string;

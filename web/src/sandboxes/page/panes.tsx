@@ -1,9 +1,9 @@
 import { Tabs } from "radix-ui";
 import { Activity, type ReactNode, useState } from "react";
 import type { View } from "@/search";
-import { ahead } from "@/ui/later";
-import { Part } from "@/ui/part";
-import type { ViewProps } from "../view";
+import { ahead } from "@/ui/loading/lazy";
+import { Part } from "@/ui/loading/boundary";
+import type { ViewProps } from "./view";
 
 const ChangesView = ahead("changes", () => import("../changes/changes-view").then((module) => module.ChangesView));
 const TerminalView = ahead("terminal", () => import("../terminal/terminal-view").then((module) => module.TerminalView));

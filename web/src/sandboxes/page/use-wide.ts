@@ -1,4 +1,4 @@
-import { useMedia } from "@/ui/use-media";
+import { useMedia } from "@/ui/hooks/use-media";
 
 /** Whether two panes fit beside each other. */
 export function useWide(): boolean {

@@ -1,11 +1,11 @@
 import { Pause, Play, Radio, StepBack, StepForward } from "lucide-react";
 import { useState } from "react";
-import { useKeys } from "@/shell/keys";
+import { useKeys } from "@/shell/shortcuts/shortcuts";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
-import { Select } from "@/ui/field";
-import { duration } from "@/ui/time";
-import { useCollected } from "../feed/collected";
+import { Select } from "@/ui/form/field";
+import { duration } from "@/ui/time/format";
+import { useCollected } from "../feed/collector";
 import type { Feed } from "../feed/feed";
 import { Timeline, type Axis, type MarkerKind } from "./timeline";
 import { COLOURS, Track } from "./track";

@@ -1,5 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
-import { flag, str } from "../payload";
+import { flag, str } from "../event-data";
 
 export type MarkerKind = "error" | "phase" | "message" | "edit";
 

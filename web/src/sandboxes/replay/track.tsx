@@ -1,6 +1,6 @@
 import { memo, useRef, type KeyboardEvent, type PointerEvent } from "react";
 import { cn } from "@/ui/cn";
-import { clock, duration } from "@/ui/time";
+import { clock, duration } from "@/ui/time/format";
 import { columns, type Axis, type MarkerKind, type Timeline } from "./timeline";
 
 export const COLOURS: Record<MarkerKind, string> = { error: "bg-bad", phase: "bg-warn", message: "bg-info", edit: "bg-accent" };

@@ -5,9 +5,9 @@ import { answer, api, reason, type Sandbox } from "@/api/client";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Dialog } from "@/ui/dialog";
-import { useNow } from "@/ui/moment";
-import { sentence } from "@/ui/sentence";
-import { isUnsaved, salvageWords } from "./words";
+import { useNow } from "@/ui/time/time";
+import { sentence } from "@/ui/text/sentence";
+import { isUnsaved, salvageWords } from "./salvage-text";
 
 /** What became of the uncommitted work of an ended sandbox, and what a person can do about it. */
 export function SalvageNote({ sandbox }: { sandbox: Sandbox }) {

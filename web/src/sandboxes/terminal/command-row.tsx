@@ -1,12 +1,12 @@
 import { Link } from "@tanstack/react-router";
 import { ClipboardList } from "lucide-react";
 import { Badge } from "@/ui/badge";
-import { Marked } from "@/ui/ansi";
-import { plain } from "@/ui/ansi-text";
-import { writeOut } from "@/ui/controls";
+import { Marked } from "@/ui/text/ansi";
+import { plain } from "@/ui/text/ansi-text";
+import { writeOut } from "@/ui/text/control-characters";
 import { CopyButton } from "@/ui/copy-button";
-import { Clock, useNow } from "@/ui/moment";
-import { duration } from "@/ui/time";
+import { Clock, useNow } from "@/ui/time/time";
+import { duration } from "@/ui/time/format";
 import type { Command, Outcome } from "./commands";
 
 /** A command as it was typed, and how it ended. */

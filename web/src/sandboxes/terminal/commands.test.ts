@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SandboxEvent } from "@/api/client";
-import { event as sample } from "../samples";
+import { event as sample } from "../sample-events";
 import { Commands, found, outcomeAt } from "./commands";
 import { FIRST_LINES, rowsOf } from "./rows";
 

@@ -1,5 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
-import { cut, exitOf, flag, num, record, shown, str } from "../payload";
+import { cut, exitOf, flag, num, record, shown, str } from "../event-data";
 
 /** What came of a command. */
 export interface Outcome {

@@ -1,4 +1,4 @@
-import { linesOf, type Span } from "@/ui/ansi-text";
+import { linesOf, type Span } from "@/ui/text/ansi-text";
 import { outcomeAt, type Command, type Outcome } from "./commands";
 
 /** Rows of the terminal: a command, pieces of its output, and how it ended. Each is small, so only what is seen is drawn. */

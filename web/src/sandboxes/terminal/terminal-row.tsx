@@ -1,12 +1,12 @@
 import { memo } from "react";
-import { AnsiSpans } from "@/ui/ansi";
+import { AnsiSpans } from "@/ui/text/ansi";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
-import { bytes, count } from "@/ui/figures";
+import { bytes, count } from "@/ui/text/numbers";
 import { CommandRow } from "./command-row";
 import type { Command, Outcome } from "./commands";
 import { FIRST_LINES, type Row } from "./rows";
-import { wholeOutput } from "./use-whole";
+import { wholeOutput } from "./use-full-output";
 
 interface Props {
   sandboxId: string;

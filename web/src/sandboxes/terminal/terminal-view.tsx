@@ -1,15 +1,15 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { useKeys } from "@/shell/keys";
-import { SearchBox } from "@/ui/search-box";
-import { Empty } from "@/ui/state";
-import { VirtualRows } from "@/ui/virtual-rows";
-import { useCollected } from "../feed/collected";
-import type { ViewProps } from "../view";
+import { useKeys } from "@/shell/shortcuts/shortcuts";
+import { SearchBox } from "@/ui/form/search-box";
+import { Empty } from "@/ui/loading/placeholders";
+import { VirtualRows } from "@/ui/scroll/virtual-rows";
+import { useCollected } from "../feed/collector";
+import type { ViewProps } from "../page/view";
 import { Commands, found } from "./commands";
 import { rowsOf, type Row } from "./rows";
 import { TerminalRow } from "./terminal-row";
-import { useWhole } from "./use-whole";
+import { useWhole } from "./use-full-output";
 
 const route = getRouteApi("/sandbox/$sandboxId");
 const LINE = 20;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { callOf } from "./call";
 import { Timeline } from "./grouping";
-import { event } from "../samples";
+import { event } from "../sample-events";
 
 function row() {
   const timeline = new Timeline();

@@ -1,6 +1,6 @@
 import type { SandboxEvent } from "@/api/client";
-import { plain } from "@/ui/ansi-text";
-import { exitOf, flag, num, record, str, targetOf } from "../payload";
+import { plain } from "@/ui/text/ansi-text";
+import { exitOf, flag, num, record, str, targetOf } from "../event-data";
 import type { Row } from "./grouping";
 
 /** A call of a tool as its card shows it. */

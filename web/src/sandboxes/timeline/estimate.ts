@@ -1,6 +1,6 @@
-import { str } from "../payload";
+import { str } from "../event-data";
 import { kindOf } from "./kinds";
-import type { Item } from "./shown";
+import type { Item } from "./items";
 
 /** About how high an item will be, in pixels; the better the guess, the calmer the scrolling. */
 export function estimate(item: Item | undefined): number {

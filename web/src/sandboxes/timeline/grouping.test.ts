@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SandboxEvent } from "@/api/client";
 import { Timeline } from "./grouping";
-import { dice, event, randomRun } from "../samples";
+import { dice, event, randomRun } from "../sample-events";
 
 const shape = (timeline: Timeline) =>
   timeline.rows.map((row) => ({ kind: row.kind, callId: row.callId, mask: row.mask, seqs: row.events.map((each) => each.seq) }));

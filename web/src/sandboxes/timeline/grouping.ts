@@ -1,5 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
-import { str } from "../payload";
+import { str } from "../event-data";
 import { isFailure, maskOf } from "./kinds";
 
 /** What belongs together in one card: a call with all that came of it, heartbeats in a row, or one event. */

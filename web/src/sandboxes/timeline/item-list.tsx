@@ -1,9 +1,9 @@
 import { memo, type ReactNode, type RefObject } from "react";
-import { ScrollList } from "@/ui/scroll-list";
-import type { Scrolling } from "@/ui/use-scroll";
+import { ScrollList } from "@/ui/scroll/scroll-list";
+import type { Scrolling } from "@/ui/scroll/use-scroll";
 import { RowCard } from "./cards/row-card";
 import { RunCard } from "./cards/run-card";
-import type { Item, Shown } from "./shown";
+import type { Item, Shown } from "./items";
 
 /** The items of the timeline, each a card that takes the focus. */
 export function ItemList(props: {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ALL_KINDS, countKinds, KIND, maskOf, readKinds, writeKinds } from "./kinds";
-import { event } from "../samples";
+import { event } from "../sample-events";
 
 describe("kinds of events", () => {
   it("are read from an address and written into it alike, and unknown ones are left out", () => {

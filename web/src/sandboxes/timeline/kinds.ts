@@ -1,6 +1,6 @@
 import type { SandboxEvent } from "@/api/client";
 import { verdictOf } from "@/outcome/outcome";
-import { flag } from "../payload";
+import { flag } from "../event-data";
 
 /** What one looks for in a timeline. Each is a bit, so that a row can be of several. */
 export const KIND = {

@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { fetchText } from "@/api/client";
-import { AnsiText } from "@/ui/ansi";
+import { AnsiText } from "@/ui/text/ansi";
 import { Button } from "@/ui/button";
-import { bytes } from "@/ui/figures";
-import { ScrollBox } from "@/ui/scroll-box";
-import type { Cut } from "../payload";
+import { bytes } from "@/ui/text/numbers";
+import { ScrollBox } from "@/ui/scroll/scroll-box";
+import type { Cut } from "../event-data";
 import { useTimelineState } from "./state";
 
 const LINES = 16;

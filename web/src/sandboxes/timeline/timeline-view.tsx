@@ -1,19 +1,19 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { type RefObject, useCallback, useDeferredValue, useRef, useState } from "react";
 import type { SandboxSearch } from "@/search";
-import { useKeys } from "@/shell/keys";
-import { Empty, Loading } from "@/ui/state";
-import { type Scrolling, useScroll } from "@/ui/use-scroll";
-import type { ViewProps } from "../view";
+import { useKeys } from "@/shell/shortcuts/shortcuts";
+import { Empty, Loading } from "@/ui/loading/placeholders";
+import { type Scrolling, useScroll } from "@/ui/scroll/use-scroll";
+import type { ViewProps } from "../page/view";
 import { estimate } from "./estimate";
 import { ItemList } from "./item-list";
 import { ALL_KINDS, countKinds, KIND, readKinds, writeKinds } from "./kinds";
-import { firstOfItem, type Shown } from "./shown";
+import { firstOfItem, type Shown } from "./items";
 import { TimelineContext } from "./state";
 import { Toolbar } from "./toolbar";
-import { useArrival } from "./use-arrival";
+import { useArrival } from "./use-linked-event";
 import { useOpenParts } from "./use-open-parts";
-import { useShown } from "./use-shown";
+import { useShown } from "./use-items";
 
 const route = getRouteApi("/sandbox/$sandboxId");
 

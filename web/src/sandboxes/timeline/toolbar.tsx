@@ -1,8 +1,8 @@
 import { ChevronDown, ChevronUp } from "lucide-react";
 import { Button } from "@/ui/button";
-import { Chip } from "@/ui/chip";
-import { count } from "@/ui/figures";
-import { SearchBox } from "@/ui/search-box";
+import { Chip } from "@/ui/form/chip";
+import { count } from "@/ui/text/numbers";
+import { SearchBox } from "@/ui/form/search-box";
 import { ALL_KINDS, KIND, KIND_LABELS, type Kind, KINDS } from "./kinds";
 
 /** What is shown of the timeline, and the way from error to error. */

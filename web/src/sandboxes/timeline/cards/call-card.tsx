@@ -1,9 +1,9 @@
-import { plain } from "@/ui/ansi-text";
+import { plain } from "@/ui/text/ansi-text";
 import { Dot, type Tone } from "@/ui/badge";
-import { useNow } from "@/ui/moment";
-import { ScrollBox } from "@/ui/scroll-box";
-import { duration } from "@/ui/time";
-import { cut, record, shown } from "../../payload";
+import { useNow } from "@/ui/time/time";
+import { ScrollBox } from "@/ui/scroll/scroll-box";
+import { duration } from "@/ui/time/format";
+import { cut, record, shown } from "@/sandboxes/event-data";
 import { type Call, callOf } from "../call";
 import type { Row } from "../grouping";
 import { Output } from "../output";

@@ -1,6 +1,6 @@
 import { ChevronRight } from "lucide-react";
 import { type ReactNode, useState } from "react";
-import { Ago } from "@/ui/moment";
+import { Ago } from "@/ui/time/time";
 import { cn } from "@/ui/cn";
 import type { Row } from "../grouping";
 import { useOpen, useTimelineState } from "../state";

@@ -1,7 +1,7 @@
-import { plain } from "@/ui/ansi-text";
+import { plain } from "@/ui/text/ansi-text";
 import { Dot } from "@/ui/badge";
 import { cn } from "@/ui/cn";
-import { record, shown } from "../../payload";
+import { record, shown } from "@/sandboxes/event-data";
 import { Output } from "../output";
 
 /** Commands that decide whether work is accepted, with what they printed. */

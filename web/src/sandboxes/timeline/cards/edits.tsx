@@ -1,6 +1,6 @@
 import type { SandboxEvent } from "@/api/client";
-import { changeOf } from "../../changes/changes";
-import { FileLink } from "../../changes/file-link";
+import { changeOf } from "@/sandboxes/changes/changes";
+import { FileLink } from "@/sandboxes/changes/file-link";
 import { useOpen, useTimelineState } from "../state";
 
 const SHOWN = 8;

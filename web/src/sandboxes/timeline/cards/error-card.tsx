@@ -1,8 +1,8 @@
 import { CircleAlert, Hourglass } from "lucide-react";
-import { plain } from "@/ui/ansi-text";
+import { plain } from "@/ui/text/ansi-text";
 import { Badge } from "@/ui/badge";
-import { duration } from "@/ui/time";
-import { cut, num, str } from "../../payload";
+import { duration } from "@/ui/time/format";
+import { cut, num, str } from "@/sandboxes/event-data";
 import type { Row } from "../grouping";
 import { Output } from "../output";
 import { Card } from "./card";

@@ -1,6 +1,6 @@
 import type { SandboxEvent } from "@/api/client";
 import { LOOKS, verdictOf, type Outcome } from "@/outcome/outcome";
-import { flag, num, str } from "../../payload";
+import { flag, num, str } from "@/sandboxes/event-data";
 
 /** What checking a result found. */
 const VERDICTS: Partial<Record<Outcome, string>> = {

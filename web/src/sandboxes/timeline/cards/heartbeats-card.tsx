@@ -1,10 +1,10 @@
 import { HeartPulse } from "lucide-react";
 import type { SandboxEvent } from "@/api/client";
-import { plain } from "@/ui/ansi-text";
-import { Ago, Clock } from "@/ui/moment";
-import { ScrollBox } from "@/ui/scroll-box";
-import { duration } from "@/ui/time";
-import { num, str } from "../../payload";
+import { plain } from "@/ui/text/ansi-text";
+import { Ago, Clock } from "@/ui/time/time";
+import { ScrollBox } from "@/ui/scroll/scroll-box";
+import { duration } from "@/ui/time/format";
+import { num, str } from "@/sandboxes/event-data";
 import type { Row } from "../grouping";
 import { useTimelineState } from "../state";
 import { Card } from "./card";

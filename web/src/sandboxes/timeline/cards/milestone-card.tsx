@@ -1,9 +1,9 @@
 import { CircleCheck, CircleX, Flag } from "lucide-react";
 import type { SandboxEvent } from "@/api/client";
-import { plain } from "@/ui/ansi-text";
+import { plain } from "@/ui/text/ansi-text";
 import { cn } from "@/ui/cn";
-import { Prose } from "@/ui/markdown";
-import { cut, list, str } from "../../payload";
+import { Prose } from "@/ui/text/markdown";
+import { cut, list, str } from "@/sandboxes/event-data";
 import type { Row } from "../grouping";
 import { isFailure } from "../kinds";
 import { Card } from "./card";

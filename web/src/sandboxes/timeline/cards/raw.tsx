@@ -1,6 +1,6 @@
 import type { SandboxEvent } from "@/api/client";
-import { plain } from "@/ui/ansi-text";
-import { ScrollBox } from "@/ui/scroll-box";
+import { plain } from "@/ui/text/ansi-text";
+import { ScrollBox } from "@/ui/scroll/scroll-box";
 
 const MOST = 40;
 

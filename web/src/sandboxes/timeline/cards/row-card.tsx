@@ -6,7 +6,7 @@ import { ErrorCard, RateLimitCard } from "./error-card";
 import { HeartbeatsCard } from "./heartbeats-card";
 import { MilestoneCard } from "./milestone-card";
 import { EditCard, PlainCard, TurnLine } from "./small-cards";
-import { InjectedCard, InterruptedCard } from "./steer-card";
+import { InjectedCard, InterruptedCard } from "./message-card";
 import { TextCard, ThinkingCard } from "./text-card";
 
 // A map: an agent may name an event as what every object has.

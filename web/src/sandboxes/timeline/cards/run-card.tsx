@@ -1,7 +1,7 @@
 import { ChevronRight, ListCollapse } from "lucide-react";
-import { Ago } from "@/ui/moment";
+import { Ago } from "@/ui/time/time";
 import { cn } from "@/ui/cn";
-import { duration } from "@/ui/time";
+import { duration } from "@/ui/time/format";
 import { callOf } from "../call";
 import { firstOf, type Row } from "../grouping";
 import { useOpen, useTimelineState } from "../state";

@@ -1,7 +1,7 @@
-import { plain } from "@/ui/ansi-text";
+import { plain } from "@/ui/text/ansi-text";
 import { Dot } from "@/ui/badge";
-import { Ago } from "@/ui/moment";
-import { num, str, summary } from "../../payload";
+import { Ago } from "@/ui/time/time";
+import { num, str, summary } from "@/sandboxes/event-data";
 import type { Row } from "../grouping";
 import { useTimelineState } from "../state";
 import { Card } from "./card";

@@ -1,7 +1,7 @@
 import { Brain, MessageSquareText } from "lucide-react";
-import { plain } from "@/ui/ansi-text";
-import { Prose } from "@/ui/markdown";
-import { cut, str } from "../../payload";
+import { plain } from "@/ui/text/ansi-text";
+import { Prose } from "@/ui/text/markdown";
+import { cut, str } from "@/sandboxes/event-data";
 import type { Row } from "../grouping";
 import { Output } from "../output";
 import { Card } from "./card";

@@ -1,0 +1,100 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, getRouteApi } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { ProjectSelect } from "@/projects/project-select";
+import { useProjectNames } from "@/projects/queries";
+import { sandboxesQuery } from "@/sandboxes/queries";
+import { useTitle } from "@/shell/page-title";
+import { Chip } from "@/ui/form/chip";
+import { Empty, Loading, Trouble } from "@/ui/loading/placeholders";
+import { VirtualRows } from "@/ui/scroll/virtual-rows";
+import { KINDS, kindsIn, type Kind } from "./entries";
+import { EntryRow } from "./entry-row";
+import { useActivity } from "./use-activity";
+
+const route = getRouteApi("/activity");
+
+/** Everything that happens, wherever one may look. */
+export function ActivityPage() {
+  const { project, kinds } = route.useSearch();
+  const navigate = route.useNavigate();
+  const shown = kindsIn(kinds);
+  useTitle("Activity");
+
+  function toggle(kind: Kind) {
+    const isAll = shown.size === KINDS.length;
+    const next = isAll ? new Set([kind]) : new Set(shown);
+    if (!isAll && !next.delete(kind)) next.add(kind);
+    const text = next.size === 0 || next.size === KINDS.length ? undefined : KINDS.filter((each) => next.has(each)).join(",");
+    void navigate({ search: (before) => ({ ...before, kinds: text }), replace: true });
+  }
+
+  return (
+    <div className="flex h-full flex-col">
+      <header className="flex flex-wrap items-center gap-2 border-b px-3 py-2">
+        <h1 className="mr-2 text-lg font-semibold">Activity</h1>
+        <div role="group" aria-label="Kinds that are shown" className="flex flex-wrap gap-1.5">
+          {KINDS.map((kind) => (
+            <Chip key={kind} isOn={shown.size < KINDS.length && shown.has(kind)} onPress={() => toggle(kind)}>
+              <span className="capitalize">{kind}</span>
+            </Chip>
+          ))}
+        </div>
+        <ProjectSelect
+          project={project}
+          onChange={(next) => void navigate({ search: (before) => ({ ...before, project: next }), replace: true })}
+        />
+      </header>
+      <div className="min-h-0 flex-1">
+        <Feed key={project ?? ""} project={project} kinds={[...shown].join(",")} />
+      </div>
+    </div>
+  );
+}
+
+function Feed({ project, kinds }: { project: string | undefined; kinds: string }) {
+  const names = useProjectNames();
+  const titles = useTitles();
+  const { entries, older } = useActivity(project);
+  const rows = useMemo(() => {
+    const wanted = kindsIn(kinds);
+    return entries.filter((entry) => wanted.has(entry.kind));
+  }, [entries, kinds]);
+  if (older.isError && entries.length === 0) return <Trouble what="Activity" error={older.error} retry={() => void older.refetch()} />;
+  if (older.isPending && entries.length === 0) return <Loading what="what happened lately" />;
+  if (rows.length === 0) {
+    return (
+      <Empty title={entries.length === 0 ? "Nothing has happened yet" : "Nothing of these kinds yet"}>
+        {entries.length === 0 ? (
+          <>
+            Whatever agents do appears here. File a ticket on the{" "}
+            <Link to="/" className="text-accent underline">
+              board
+            </Link>
+            .
+          </>
+        ) : (
+          "It appears here as it happens."
+        )}
+      </Empty>
+    );
+  }
+  return (
+    <VirtualRows
+      label="What happens, the newest last"
+      rows={rows}
+      listKey={kinds}
+      keyOf={(entry) => entry.key}
+      heightOf={(entry) => (entry.change === null ? 49 : 62)}
+      render={(entry) => (
+        <EntryRow entry={entry} project={names.get(entry.projectId) ?? ""} title={titles.get(entry.sandboxId ?? "")} />
+      )}
+    />
+  );
+}
+
+/** What the newest sandboxes are for, by their ids. */
+function useTitles(): ReadonlyMap<string, string> {
+  const { data } = useQuery(sandboxesQuery({}));
+  return useMemo(() => new Map(data?.items.map(({ id, task_title }) => [id, task_title])), [data]);
+}

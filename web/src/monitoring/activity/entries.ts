@@ -1,0 +1,156 @@
+import type { SandboxEvent } from "@/api/client";
+import type { Item } from "@/stream/subscriptions";
+import { changeOf, type Change } from "@/sandboxes/changes/changes";
+import { senderOf } from "@/sandboxes/messages/senders";
+import { LOOKS, outcomeIn, verdictOf } from "@/outcome/outcome";
+import { str, targetOf } from "@/sandboxes/event-data";
+import { plain } from "@/ui/text/ansi-text";
+import type { Tone } from "@/ui/badge";
+
+export const KINDS = ["edits", "tools", "messages", "runs", "states", "errors"] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** One line of the feed. */
+export interface Entry {
+  key: string;
+  kind: Kind;
+  at: string;
+  projectId: string;
+  sandboxId: string | null;
+  seq: number | null;
+  ticketId: string | null;
+  /** What happened, in a word or two. */
+  what: string;
+  /** The colour of an outcome, where it tells of one; else that of its kind. */
+  tone: Tone | null;
+  /** To what, or what was said. */
+  text: string;
+  change: Change | null;
+}
+
+/** So many are kept; beyond that the oldest are let go, some at a time. */
+export const MOST = 2_000;
+const SPARE = 500;
+
+/** What an event is worth in the feed; null for what would only be noise there. */
+export function ofEvent(event: SandboxEvent, projectId: string, sandboxId: string): Entry | null {
+  const said = wordsOf(event);
+  if (said === null) return null;
+  const [kind, what, text] = said;
+  return {
+    key: `${sandboxId}:${event.seq}`,
+    kind,
+    at: event.occurred_at,
+    projectId,
+    sandboxId,
+    seq: event.seq,
+    ticketId: null,
+    what,
+    tone: event.event_type === "task.verified" ? LOOKS[verdictOf(event.event_data)].tone : null,
+    text: plain((text ?? "").slice(0, 600)),
+    change: changeOf(event),
+  };
+}
+
+type Words = [kind: Kind, what: string, text?: string | null];
+
+function wordsOf(event: SandboxEvent): Words | null {
+  if (!event.known) return null;
+  const { event_data: data } = event;
+  const why = str(event, "error") ?? str(event, "reason");
+  switch (event.event_type) {
+    case "agent.file_edited":
+      return ["edits", "Changed"];
+    case "agent.tool_use":
+      return ["tools", event.event_data.tool ?? "Tool", targetOf(data.input)];
+    case "agent.tool_completed":
+      return data.is_error === true ? ["errors", `${event.event_data.tool ?? "Tool"} failed`, event.event_data.output] : null;
+    case "agent.message":
+      return ["messages", "Agent", event.event_data.text];
+    case "agent.message_injected":
+      return ["messages", `${senderOf(event.event_data.sender ?? "", event.event_data.message_type ?? "").name} to the agent`, event.event_data.content];
+    case "agent.error":
+      return ["errors", "Error", why];
+    case "agent.stream_error":
+      return ["errors", "Stream error", why];
+    case "agent.failed":
+      return ["errors", "Agent failed", why];
+    case "sandbox.lost":
+      return ["errors", "Sandbox lost", why];
+    case "sandbox.created":
+      return ["runs", "Sandbox made"];
+    case "agent.started":
+      return ["runs", "Agent started"];
+    case "agent.completed":
+      return ["runs", "Agent completed", str(event, "final_output")];
+    case "agent.waiting":
+      return ["runs", "Agent waits"];
+    case "agent.interrupted":
+      return ["runs", "Agent interrupted", why];
+    case "agent.shutdown":
+      return ["runs", "Worker went", why];
+    case "task.verified":
+      return [verdictOf(data) === "failed" ? "errors" : "runs", `Result: ${LOOKS[verdictOf(data)].words.toLowerCase()}`, why];
+    case "sandbox.terminated":
+      return ["runs", "Sandbox ended", why];
+    default:
+      return null;
+  }
+}
+
+interface Told {
+  status?: unknown;
+  outcome?: unknown;
+  ticket_id?: unknown;
+  title?: unknown;
+}
+
+/** What an item of the stream is worth in the feed. */
+export function ofItem(item: Item): Entry | null {
+  if (item.type === "sandbox.event") {
+    return item.sandbox_id === null ? null : ofEvent(item.data as SandboxEvent, item.project_id, item.sandbox_id);
+  }
+  const noun = /^(sandbox|task|ticket)\.status$/.exec(item.type)?.[1];
+  if (noun === undefined) return null;
+  const { status, outcome, ticket_id, title } = item.data as Told;
+  if (typeof status !== "string") return null;
+  const found = outcomeIn(outcome);
+  const look = found === null || found === "open" || found === "in_progress" ? null : LOOKS[found];
+  return {
+    key: item.id,
+    kind: "states",
+    at: item.timestamp,
+    projectId: item.project_id,
+    sandboxId: item.sandbox_id,
+    seq: null,
+    ticketId: typeof ticket_id === "string" ? ticket_id : null,
+    what: `${noun === "sandbox" ? "Sandbox" : noun === "task" ? "Task" : "Ticket"} is ${status}${look === null || look.words.toLowerCase() === status ? "" : `: ${look.words.toLowerCase()}`}`,
+    tone: look?.tone ?? null,
+    text: typeof title === "string" ? title : "",
+    change: null,
+  };
+}
+
+/** Clocks may say the same of two events; their numbers do not. */
+export function byTime(one: Entry, other: Entry): number {
+  const isNumbered = one.sandboxId !== null && one.sandboxId === other.sandboxId && one.seq !== null && other.seq !== null;
+  return Date.parse(one.at) - Date.parse(other.at) || (isNumbered ? Number(one.seq) - Number(other.seq) : 0);
+}
+
+/** The feed with more in it: each once, by time, and never more than a bounded number. */
+export function merge(entries: readonly Entry[], more: readonly Entry[]): readonly Entry[] {
+  const known = new Set(entries.map((entry) => entry.key));
+  const fresh = more.filter((entry) => !known.has(entry.key) && known.add(entry.key));
+  if (fresh.length === 0) return entries;
+  const last = entries.at(-1)?.at ?? "";
+  const isLater = fresh.every((entry, index) => entry.at >= (fresh[index - 1]?.at ?? last));
+  const all = [...entries, ...fresh];
+  const ordered = isLater ? all : all.toSorted(byTime);
+  return ordered.length > MOST + SPARE ? ordered.slice(-MOST) : ordered;
+}
+
+export function kindsIn(text: string | undefined): ReadonlySet<Kind> {
+  const asked = (text ?? "").split(",");
+  const known = KINDS.filter((kind) => asked.includes(kind));
+  return new Set(known.length === 0 ? KINDS : known);
+}

@@ -1,0 +1,54 @@
+import { Badge } from "@/ui/badge";
+import { FactList, Facts } from "@/ui/facts";
+import { Ago } from "@/ui/time/time";
+import type { Limits, Overview } from "../overview";
+
+/** How sandboxes are limited, in one line. */
+function limitsText({ memory, cpu, pids, disk }: Limits): string {
+  return `Limits: memory – ${memory}; processors – ${cpu}; processes – ${pids}; disk – ${disk}`;
+}
+
+/** What the platform itself is made of. */
+export function Platform({ overview }: { overview: Overview }) {
+  const { providers, versions, processes } = overview;
+  return (
+    <>
+      <Facts title="Providers">
+        <ul className="space-y-1.5 text-xs">
+          {providers.map((provider) => (
+            <li key={provider.name} className="flex flex-wrap items-center gap-2">
+              <span className="font-medium">{provider.name}</span>
+              {provider.default ? <Badge>default</Badge> : null}
+              <Badge tone={provider.available ? "good" : "neutral"}>{provider.available ? "available" : "not available"}</Badge>
+              <span className="text-soft">{provider.alive} alive</span>
+              {provider.limits === null ? null : <span className="basis-full text-soft">{limitsText(provider.limits)}</span>}
+              {provider.reason === null ? null : <span className="basis-full text-soft [overflow-wrap:anywhere]">{provider.reason}</span>}
+            </li>
+          ))}
+        </ul>
+      </Facts>
+      <Facts title="Versions">
+        <FactList
+          facts={[
+            ["OmoiOS", versions.omoi],
+            ["Model", versions.model],
+            ["PostgreSQL", versions.postgres],
+            ["Agent SDK", versions.agent_sdk],
+            ["Agent CLI", versions.agent_cli],
+          ]}
+        />
+      </Facts>
+      <Facts title="Processes at work">
+        {processes.length === 0 ? <p className="text-xs text-warn">None has been heard of; nothing is dispatched.</p> : null}
+        <FactList
+          facts={processes.map(({ name, since }) => [
+            name,
+            <span key={name}>
+              since <Ago at={since} />
+            </span>,
+          ])}
+        />
+      </Facts>
+    </>
+  );
+}

@@ -1,0 +1,31 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { LoaderCircle } from "lucide-react";
+import { useEffect } from "react";
+import { Trouble } from "@/ui/loading/placeholders";
+import { taskQuery } from "../queries";
+
+/** A task that has no sandbox yet; the page goes there as soon as it has one. */
+export function Waiting({ taskId, ticketId }: { taskId: string; ticketId: string }) {
+  const navigate = useNavigate();
+  // Kept fresh by the stream: a change of the task makes it load again.
+  const task = useQuery(taskQuery(taskId));
+  const sandboxId = task.data?.sandbox_id ?? null;
+  useEffect(() => {
+    if (sandboxId !== null) void navigate({ to: "/sandbox/$sandboxId", params: { sandboxId }, replace: true });
+  }, [sandboxId, navigate]);
+  if (task.isError && task.data === undefined) return <Trouble what="The task" error={task.error} retry={() => void task.refetch()} />;
+  const isOver = task.data?.status === "failed" || task.data?.status === "cancelled";
+  return (
+    <div role="status" className="mx-auto flex max-w-md flex-col items-center gap-3 px-4 py-16 text-center">
+      {isOver ? null : <LoaderCircle aria-hidden className="size-5 animate-spin text-faint" />}
+      <h1 className="text-base font-semibold">{isOver ? `The task was ${task.data?.status}` : "Waiting for room"}</h1>
+      <p className="text-soft [overflow-wrap:anywhere]">
+        {isOver ? task.data?.error : "The task is queued. This page goes to its sandbox as soon as there is one."}
+      </p>
+      <Link to="/tickets/$ticketId" params={{ ticketId }} className="text-accent underline">
+        Show its ticket
+      </Link>
+    </div>
+  );
+}

@@ -1,0 +1,86 @@
+import type { SandboxEvent } from "@/api/client";
+import type { Connection } from "@/stream/connection";
+import type { Feed } from "./feed";
+import { fill, load } from "./load";
+import { keepTrying } from "./retry";
+
+export interface Following {
+  sandboxId: string;
+  /** An event that should be there soon, wherever it is in the run. */
+  wanted?: number;
+  /** What is in the way of loading; null when nothing is any more. */
+  onError: (error: unknown) => void;
+}
+
+/** Load a sandbox's events and keep them up to date; the function that comes back ends it. */
+export function follow(
+  feed: Feed,
+  connection: Connection,
+  { sandboxId, wanted, onError }: Following,
+): () => void {
+  const controller = new AbortController();
+  const { signal } = controller;
+  let filling: Promise<void> | null = null;
+  let early: SandboxEvent[] = [];
+  // Between what was loaded and what is told from now on there may be something: it is looked for once both are there.
+  let hasBegun = false;
+
+  const troubles = new Map<string, unknown>();
+
+  function keepOn(name: string, act: () => Promise<void>): Promise<void> {
+    const onTrouble = (error: unknown) => {
+      if (error === null) troubles.delete(name);
+      else troubles.set(name, error);
+      onError(troubles.values().next().value ?? null);
+    };
+    return keepTrying(act, { connection, signal, onTrouble });
+  }
+
+  function add(events: readonly SandboxEvent[]): void {
+    if (!feed.append(events)) catchUp();
+  }
+
+  function catchUp(): void {
+    filling ??= keepOn("newer", () => fill(feed, sandboxId, signal)).finally(() => {
+      filling = null;
+    });
+  }
+
+  // What comes before the first page waits for it.
+  const unsubscribe = connection.subscribe(
+    { types: ["sandbox.event"], sandbox_id: sandboxId },
+    {
+      onItems: (items) => {
+        const events = items.map((item) => item.data as SandboxEvent);
+        if (feed.events.length > 0 || feed.isWhole) add(events);
+        else early = early.concat(events);
+      },
+      onBegin: () => {
+        hasBegun = true;
+        if (feed.isWhole) catchUp();
+      },
+      onResync: catchUp,
+    },
+  );
+  const unwatch = feed.watch(() => {
+    if (early.length === 0) return;
+    const held = early;
+    early = [];
+    add(held);
+  });
+  // What was loaded while nothing could be heard may have become old before it could.
+  let wasLost = connection.state === "lost";
+  const unwatchLink = connection.watch(() => {
+    if (connection.state === "open" && wasLost && feed.events.length > 0) catchUp();
+    wasLost = connection.state === "lost";
+  });
+  void keepOn("older", () => load(feed, sandboxId, wanted, signal)).then(() => {
+    if (hasBegun && feed.isWhole && !signal.aborted) catchUp();
+  });
+  return () => {
+    controller.abort();
+    unsubscribe();
+    unwatch();
+    unwatchLink();
+  };
+}

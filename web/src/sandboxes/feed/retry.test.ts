@@ -1,0 +1,84 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Refusal } from "@/api/client";
+import type { LinkState } from "@/stream/connection";
+import { keepTrying } from "./retry";
+
+class Link {
+  state: LinkState = "open";
+  watchers = new Set<() => void>();
+  watch = (watcher: () => void) => {
+    this.watchers.add(watcher);
+    return () => this.watchers.delete(watcher);
+  };
+  become(state: LinkState) {
+    this.state = state;
+    for (const watcher of this.watchers) watcher();
+  }
+}
+
+/** Something that fails with these, one after the other, and then is done. */
+function trying(...failures: Error[]) {
+  const link = new Link();
+  const controller = new AbortController();
+  const troubles: unknown[] = [];
+  const act = vi.fn(async () => {
+    const failure = failures.shift();
+    if (failure !== undefined) throw failure;
+  });
+  const over = keepTrying(act, { connection: link, signal: controller.signal, onTrouble: (error) => troubles.push(error) });
+  return { link, controller, troubles, act, over };
+}
+
+const away = new TypeError("Failed to fetch");
+
+describe("keepTrying", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it("tries again after a while, and tells when the trouble is over", async () => {
+    const broken = new Refusal(503, "not now");
+    const { act, over, troubles } = trying(away, broken);
+    await vi.advanceTimersByTimeAsync(2_000);
+    await over;
+    expect(act).toHaveBeenCalledTimes(3);
+    expect(troubles).toEqual([away, broken, null]);
+  });
+
+  it("waits longer each time, but not for ever", async () => {
+    const { act } = trying(...Array.from({ length: 100 }, () => away));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(act.mock.calls.length).toBeLessThan(16);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(act.mock.calls.length).toBeGreaterThan(8);
+  });
+
+  it("tries at once when the server is back", async () => {
+    const { act, link, over, troubles } = trying(away);
+    await vi.advanceTimersByTimeAsync(0);
+    link.become("lost");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(act).toHaveBeenCalledTimes(1);
+    link.become("open");
+    await over;
+    expect(act).toHaveBeenCalledTimes(2);
+    expect(troubles).toEqual([away, null]);
+    expect(link.watchers.size).toBe(0);
+  });
+
+  it("does not ask again for what is refused", async () => {
+    const refused = new Refusal(403, "no");
+    const { act, over, troubles } = trying(refused);
+    await over;
+    expect(act).toHaveBeenCalledTimes(1);
+    expect(troubles).toEqual([refused]);
+  });
+
+  it("ends when nobody waits for it any more", async () => {
+    const { act, controller, link, over } = trying(away);
+    await vi.advanceTimersByTimeAsync(0);
+    controller.abort();
+    await over;
+    expect(act).toHaveBeenCalledTimes(1);
+    expect(link.watchers.size).toBe(0);
+  });
+});

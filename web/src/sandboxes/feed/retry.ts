@@ -1,0 +1,51 @@
+import { Refusal } from "@/api/client";
+import type { Connection } from "@/stream/connection";
+
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 15_000;
+
+export interface Trying {
+  connection: Pick<Connection, "state" | "watch">;
+  /** Ends it. */
+  signal: AbortSignal;
+  /** What is in the way; null when it is done. */
+  onTrouble: (error: unknown) => void;
+}
+
+/** Do it until it is done: again after a while, and at once when the server is back. What is refused stays refused. */
+export async function keepTrying(act: () => Promise<void>, { connection, signal, onTrouble }: Trying): Promise<void> {
+  for (let failures = 0; !signal.aborted; failures += 1) {
+    try {
+      await act();
+      if (!signal.aborted) onTrouble(null);
+      return;
+    } catch (error) {
+      if (signal.aborted) return;
+      onTrouble(error);
+      if (isRefused(error)) return;
+    }
+    const longest = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures);
+    await pause(longest * (0.5 + Math.random() / 2), connection, signal);
+  }
+}
+
+/** Whether the server would say the same again. */
+export function isRefused(error: unknown): error is Refusal {
+  return error instanceof Refusal && error.status < 500;
+}
+
+function pause(ms: number, connection: Trying["connection"], signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      unwatch();
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    const unwatch = connection.watch(() => {
+      if (connection.state === "open") end();
+    });
+    signal.addEventListener("abort", end);
+  });
+}

@@ -1,0 +1,54 @@
+import type { Sandbox } from "@/api/client";
+import { useLinkState } from "@/stream/stream-provider";
+import { Badge, Dot } from "@/ui/badge";
+import { Ago, useNow } from "@/ui/time/time";
+import { absolute, ago } from "@/ui/time/format";
+import { Tip } from "@/ui/tooltip";
+import { Lasted } from "../sandbox-duration";
+import { lastHeard, liveness } from "./liveness";
+import type { Signs } from "./signs";
+
+/** What the sandbox does, in a word; why that is said, for who points at it or presses it; and when it was last heard. */
+export function LivenessBadge({ sandbox, signs }: { sandbox: Sandbox; signs: Signs }) {
+  const now = useNow();
+  const link = useLinkState();
+  const said = liveness(sandbox, signs, now, link);
+  return (
+    <Tip
+      text={said.why.map((line) => (
+        <p key={line} className="[overflow-wrap:anywhere]">
+          {line}
+        </p>
+      ))}
+    >
+      <button type="button" aria-label={`State: ${said.label}. ${said.why.join(" ")}`} className="shrink-0 cursor-help rounded-full">
+        <Badge tone={said.tone} className="py-0.5">
+          <Dot tone={said.tone} pulse={said.isActive} />
+          {said.label}
+        </Badge>
+      </button>
+    </Tip>
+  );
+}
+
+/** When something was last heard, while there is something to hear; a beating heart is not an event. */
+export function LastHeard({ sandbox, signs }: { sandbox: Sandbox; signs: Signs }) {
+  const now = useNow();
+  const heard = lastHeard(sandbox, signs);
+  if (sandbox.ended_at !== null) {
+    return (
+      <span className="text-xs text-faint tabular-nums">
+        ended <Ago at={sandbox.ended_at} /> · lasted <Lasted sandbox={sandbox} />
+      </span>
+    );
+  }
+  return (
+    <span className="text-xs text-faint tabular-nums">
+      last event <Heard at={heard.event} now={now} /> · last heartbeat <Heard at={heard.heartbeat} now={now} />
+    </span>
+  );
+}
+
+function Heard({ at, now }: { at: number | null; now: number }) {
+  return at === null ? "none" : <time dateTime={new Date(at).toISOString()} title={absolute(at)}>{ago(at, now)}</time>;
+}

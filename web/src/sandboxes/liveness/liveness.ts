@@ -1,0 +1,158 @@
+import type { Sandbox } from "@/api/client";
+import type { LinkState } from "@/stream/connection";
+import { sandboxLook } from "@/outcome/outcome";
+import type { Tone } from "@/ui/badge";
+import { sentence } from "@/ui/text/sentence";
+import { ago, duration } from "@/ui/time/format";
+import type { Signs } from "./signs";
+
+export type LivenessState =
+  | "starting"
+  | "running"
+  | "waiting"
+  | "idle"
+  | "stalled"
+  | "stopping"
+  | "lost"
+  | "finished"
+  | "failed"
+  | "stopped"
+  | "unknown";
+
+export interface Liveness {
+  state: LivenessState;
+  label: string;
+  tone: Tone;
+  /** Whether something goes on right now. */
+  isActive: boolean;
+  /** Why it is called so, in sentences. */
+  why: string[];
+}
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+/** No heartbeat for so long, and the platform takes it for dead unless its provider knows better. */
+export const SILENT_MS = 75 * SECOND;
+/** No work for so long is worth saying. */
+export const QUIET_MS = MINUTE;
+/** It waits, and nothing came: the platform stops it. */
+export const IDLE_MS = 10 * MINUTE;
+/** It says that it runs and does nothing: the platform stops it and tries again. */
+export const STUCK_MS = 15 * MINUTE;
+const STARTING_MS = MINUTE;
+
+/** What a sandbox does, by what is known and not by what it says of itself. */
+export function liveness(sandbox: Sandbox, signs: Signs, now: number, link: LinkState): Liveness {
+  const ended = ending(sandbox);
+  if (ended !== null) return ended;
+  if (link === "lost") {
+    const seen = signs.lastEventAt === null ? "" : ` It was last heard of ${ago(signs.lastEventAt, now)}.`;
+    return say("unknown", "Connection lost", "warn", false, [
+      `The page does not hear from the server, so what the sandbox does now is not known.${seen}`,
+    ]);
+  }
+  if (sandbox.status === "stopping") {
+    return say("stopping", "Stopping", "warn", true, [
+      `It was asked to stop${sandbox.end_reason === null ? "" : `: ${sandbox.end_reason}`}. Its work is being saved.`,
+    ]);
+  }
+  if (sandbox.status === "creating") return starting(sandbox, now);
+  if (sandbox.purpose === "verify") {
+    return say("running", "Checking", "good", true, ["It runs the checks of the result; no agent is at work here."]);
+  }
+  if (signs.lastEventAt === null && signs.beatAt === null) {
+    return say("unknown", "Running", "neutral", false, ["The events that tell what it does are not loaded yet."]);
+  }
+  return working(sandbox, signs, now);
+}
+
+function starting(sandbox: Sandbox, now: number): Liveness {
+  const age = now - Date.parse(sandbox.created_at);
+  const why = [`The ${sandbox.provider} provider is making it, since ${duration(age)}.`];
+  if (age > STARTING_MS) why.push("That is longer than usual; the logs under Details may say why.");
+  return say("starting", "Starting", age > STARTING_MS ? "warn" : "info", true, why);
+}
+
+function working(sandbox: Sandbox, signs: Signs, now: number): Liveness {
+  const beat = newest(signs.beatAt, sandbox.last_heartbeat_at, sandbox.created_at);
+  const silence = now - newest(beat, signs.lastEventAt);
+  if (silence > SILENT_MS) {
+    return say("stalled", `Stalled, silent ${duration(silence)}`, "bad", false, [
+      `Neither an event nor a heartbeat came for ${duration(silence)}; one is due every 30 s.`,
+      "The platform asks its provider whether it lives, and tries the task again if not.",
+    ]);
+  }
+  const rest = now - newest(signs.lastWorkAt, sandbox.last_work_at, sandbox.created_at);
+  if (signs.waitingSince !== null) return waiting(signs, now);
+  const tool = signs.tool;
+  if (rest > STUCK_MS) {
+    return say("stalled", `Stalled, no work ${duration(rest)}`, "bad", false, [
+      `Heartbeats come, but nothing was done for ${duration(rest)}.`,
+      "After 15 minutes the platform stops it and tries the task again.",
+    ]);
+  }
+  if (tool !== null) {
+    return say("running", `Running ${tool.name}`, "good", true, [
+      `${tool.name} runs since ${duration(now - tool.since)}.`,
+    ]);
+  }
+  if (rest > QUIET_MS) {
+    return say("idle", `Idle ${duration(Math.floor(rest / MINUTE) * MINUTE)}`, "warn", false, [
+      `It lives, but neither a tool runs nor did the model answer for ${duration(rest)}.`,
+      "After 15 minutes without work the platform stops it and tries the task again.",
+    ]);
+  }
+  if (signs.limitedAt !== null) {
+    return say("running", "Running, rate limited", "warn", true, ["The model's host asks for patience; it is tried again by itself."]);
+  }
+  return say("running", "Running", "good", true, ["The model is at work on its next reply."]);
+}
+
+function waiting(signs: Signs, now: number): Liveness {
+  const since = now - (signs.waitingSince ?? now);
+  const left = signs.lingerMs === null ? null : signs.lingerMs - since;
+  return say("waiting", "Waiting", "info", false, [
+    `The agent is done and waits for a message since ${duration(since)}.`,
+    left !== null && left > 0 ? `It goes in ${duration(left)} if none comes.` : "It goes soon if none comes.",
+  ]);
+}
+
+/** How it ended: the outcome that the server decided, and why. */
+function ending(sandbox: Sandbox): Liveness | null {
+  const { status, outcome } = sandbox;
+  if (status !== "stopped" && status !== "failed" && status !== "lost") return null;
+  const { words, tone } = sandboxLook(sandbox);
+  const reason = sandbox.end_reason === null ? [] : [sentence(`Reason: ${sandbox.end_reason}`)];
+  const state = outcome === "failed" ? "failed" : outcome !== "no_result" ? "finished" : status === "lost" ? "lost" : "stopped";
+  return say(state, words, tone, false, [meaning(sandbox), ...reason]);
+}
+
+function meaning({ status, outcome, purpose }: Sandbox): string {
+  switch (outcome) {
+    case "verified":
+      return "The checks passed in a fresh sandbox at the pushed commit.";
+    case "unchecked":
+      return "There is a result, but no check has proved it.";
+    case "failed":
+      return status === "failed" ? "It could not be started, or its agent gave up." : "The result did not pass its checks.";
+    case "no_result":
+      return purpose === "verify" ? "It ended before the result was checked." : "It ended before there was a result.";
+    default:
+      return "The agent has finished, and its result is being checked.";
+  }
+}
+
+function say(state: LivenessState, label: string, tone: Tone, isActive: boolean, why: string[]): Liveness {
+  return { state, label, tone, isActive, why };
+}
+
+function newest(...moments: (number | string | null)[]): number {
+  return Math.max(...moments.map((each) => (each === null ? 0 : typeof each === "number" ? each : Date.parse(each))));
+}
+
+/** When something was last heard, heartbeats and all else told apart. */
+export function lastHeard(sandbox: Sandbox, signs: Signs): { event: number | null; heartbeat: number | null } {
+  const beat = newest(signs.beatAt, sandbox.last_heartbeat_at);
+  return { event: signs.lastEventAt, heartbeat: beat === 0 ? null : beat };
+}
+

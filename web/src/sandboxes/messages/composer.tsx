@@ -1,0 +1,81 @@
+import { Hand, SendHorizontal } from "lucide-react";
+import { type FormEvent, useState } from "react";
+import type { MessageIn, Sandbox, Task } from "@/api/client";
+import { Button } from "@/ui/button";
+import { Select } from "@/ui/form/field";
+import { DraftBox, useDraft } from "./draft-box";
+import { Ended } from "./ended-notice";
+import { Receipts } from "./receipts";
+import { useOutbox } from "./use-unsent";
+
+type Delivery = NonNullable<MessageIn["deliver"]>;
+
+const DELIVERIES: readonly { value: Delivery; label: string }[] = [
+  { value: "next_tool", label: "At the next tool" },
+  { value: "now", label: "Now, stops its turn" },
+  { value: "end_of_turn", label: "At the end of the turn" },
+];
+
+/** What was chosen for a sandbox. It goes with the page, so that who comes another day stops no turn unawares. */
+const chosen = new Map<string, Delivery>();
+
+/** Say something to the agent, and see how far it got. */
+export function Composer({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) {
+  const posting = useOutbox(sandbox.id);
+  const isOpen = sandbox.status === "creating" || sandbox.status === "running";
+  return (
+    <section aria-label="Messages" className="shrink-0 border-t bg-surface">
+      <Receipts sandboxId={sandbox.id} posting={posting} />
+      {!isOpen ? (
+        <Ended sandbox={sandbox} task={task} />
+      ) : sandbox.purpose === "verify" ? (
+        <p className="px-3 py-2.5 text-xs text-faint">No agent is at work here: this sandbox only runs the checks.</p>
+      ) : (
+        <Writing sandboxId={sandbox.id} onSend={posting.send} />
+      )}
+    </section>
+  );
+}
+
+function Writing({ sandboxId, onSend }: { sandboxId: string; onSend: (body: MessageIn) => void }) {
+  const [text, write] = useDraft(sandboxId);
+  const [deliver, setDeliver] = useState<Delivery>(() => chosen.get(sandboxId) ?? "next_tool");
+  const isEmpty = text.trim() === "";
+
+  const choose = (next: Delivery) => {
+    chosen.set(sandboxId, next);
+    setDeliver(next);
+  };
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    if (isEmpty) return;
+    onSend({ content: text, message_type: "user_message", deliver });
+    write("");
+  };
+  const interrupt = () => {
+    onSend({ content: isEmpty ? "Stop what you are doing, and wait for what comes next." : text, message_type: "interrupt" });
+    write("");
+  };
+
+  return (
+    <form onSubmit={send} className="space-y-1.5 px-3 py-2">
+      <DraftBox label="Message to the agent" placeholder="Say something to the agent" text={text} onWrite={write} className="max-sm:min-h-9" />
+      <div className="flex flex-wrap items-center gap-2">
+        <Select aria-label="When it is delivered" value={deliver} onChange={(event) => choose(event.target.value as Delivery)} className="h-7 py-0 text-xs">
+          {DELIVERIES.map((each) => (
+            <option key={each.value} value={each.value}>
+              {each.label}
+            </option>
+          ))}
+        </Select>
+        <Button size="small" onClick={interrupt} title="Stop the agent's turn at once; what is typed is what it is told">
+          <Hand /> Interrupt
+        </Button>
+        <span className="ml-auto text-2xs text-faint max-sm:hidden">Ctrl+Enter sends</span>
+        <Button type="submit" size="small" variant="primary" className="max-sm:ml-auto" disabled={isEmpty}>
+          <SendHorizontal /> Send
+        </Button>
+      </div>
+    </form>
+  );
+}

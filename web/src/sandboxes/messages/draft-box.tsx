@@ -1,0 +1,26 @@
+import { useSyncExternalStore } from "react";
+import { cn } from "@/ui/cn";
+import { TextArea } from "@/ui/form/field";
+import { sendOnEnter } from "@/ui/form/submit-on-enter";
+import { draftOf, keepDraft, watchDrafts } from "./drafts";
+
+/** What is typed for a sandbox's agent; it is kept in this browser, the same in all its tabs, until it is sent. */
+export function useDraft(sandboxId: string): [text: string, write: (text: string) => void] {
+  const text = useSyncExternalStore(watchDrafts, () => draftOf(sandboxId));
+  return [text, (next) => keepDraft(sandboxId, next)];
+}
+
+/** Where it is typed. Enter is a new line; with Ctrl or Command it sends the form. */
+export function DraftBox(props: { label: string; placeholder: string; text: string; onWrite: (text: string) => void; className?: string }) {
+  return (
+    <TextArea
+      aria-label={props.label}
+      placeholder={props.placeholder}
+      rows={2}
+      value={props.text}
+      onChange={({ target }) => props.onWrite(target.value)}
+      onKeyDown={sendOnEnter}
+      className={cn("max-h-60 min-h-14", props.className)}
+    />
+  );
+}

@@ -1,0 +1,85 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { RotateCcw } from "lucide-react";
+import type { FormEvent } from "react";
+import { reason, type Sandbox, type Task } from "@/api/client";
+import { Button } from "@/ui/button";
+import { sentence } from "@/ui/text/sentence";
+import { DraftBox, useDraft } from "./draft-box";
+import { retryTask } from "./queries";
+
+/** Why nothing can be said here any more, and how to go on. */
+export function Ended({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) {
+  const isStopping = sandbox.status === "stopping";
+  return (
+    <div className="space-y-2 px-3 py-2.5 text-xs text-soft">
+      <p className="[overflow-wrap:anywhere]">
+        {sentence(`This sandbox ${isStopping ? "is stopping" : "has ended"}${sandbox.end_reason === null ? "" : `: ${sandbox.end_reason}`}`)} It takes no more messages.{" "}
+        <WayOn sandbox={sandbox} task={task} />
+      </p>
+      {task?.status === "failed" && !isStopping ? <Retry sandboxId={sandbox.id} taskId={task.id} /> : null}
+    </div>
+  );
+}
+
+function WayOn({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) {
+  if (task === undefined) return null;
+  if (task.sandbox_id !== null && task.sandbox_id !== sandbox.id) {
+    return (
+      <Link to="/sandbox/$sandboxId" params={{ sandboxId: task.sandbox_id }} className="text-accent underline">
+        Go to attempt {task.attempt}
+      </Link>
+    );
+  }
+  switch (task.status) {
+    case "failed":
+      return "Its task failed; try it again, with a word to the agent if you like.";
+    case "completed":
+      return (
+        <>
+          Its task is completed; for more, file another{" "}
+          <Link to="/" className="text-accent underline">
+            ticket
+          </Link>
+          .
+        </>
+      );
+    case "verifying":
+      return "Its result is being verified.";
+    case "cancelled":
+      return "Its task was cancelled.";
+    default:
+      return "Its task waits for its next attempt.";
+  }
+}
+
+function Retry({ sandboxId, taskId }: { sandboxId: string; taskId: string }) {
+  const queries = useQueryClient();
+  const [text, write] = useDraft(sandboxId);
+  const retry = useMutation({
+    mutationFn: () => retryTask(taskId, text.trim()),
+    onSuccess: () => {
+      write("");
+      void queries.invalidateQueries({ queryKey: ["task", taskId] });
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!retry.isPending) retry.mutate();
+  };
+  return (
+    <form onSubmit={submit} className="space-y-1.5">
+      <DraftBox label="A word to the agent for its next attempt" placeholder="What should it do differently? (optional)" text={text} onWrite={write} />
+      <div className="flex flex-wrap items-center justify-end gap-2">
+        {retry.isError ? (
+          <p role="alert" className="text-bad">
+            {sentence(reason(retry.error))}
+          </p>
+        ) : null}
+        <Button type="submit" size="small" variant="primary" disabled={retry.isPending}>
+          <RotateCcw /> {retry.isPending ? "Asking…" : "Try again"}
+        </Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,97 @@
+import { useQueryClient, type QueryClient, type QueryKey } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
+import { followUnderWay, loadAgain } from "@/api/invalidate";
+import { Refusal } from "@/api/client";
+import { useLinkState, useLive } from "@/stream/stream-provider";
+import type { Item } from "@/stream/subscriptions";
+import type { TaskTold } from "@/tickets/columns";
+import { isShown, refresh, tellTask, tellTicket } from "@/tickets/cache";
+import type { TicketStatus } from "@/tickets/queries";
+import { useGathered } from "@/ui/hooks/use-batched";
+
+interface Told {
+  task_id?: string;
+  ticket_id?: string;
+  status?: string;
+}
+
+/** Changes often come together; what they touch is looked at once. */
+const GATHER_MS = 150;
+/** More tickets than these at once are looked at as lists. */
+const FEW = 8;
+
+/** Every change of a state is shown as it was told, at once; then what it touched is loaded again. What could not be
+ * loaded while the server was away is asked for when it is back. */
+export function Freshness() {
+  const queries = useQueryClient();
+  const keys = useRef(new Map<string, QueryKey>());
+  const tickets = useRef(new Set<string>());
+  const link = useLinkState();
+  useEffect(() => {
+    if (link === "open") void queries.refetchQueries({ type: "active", predicate: ({ state }) => isUnanswered(state.error) });
+  }, [link, queries]);
+
+  const look = useGathered(() => {
+    for (const key of keys.current.values()) loadAgain(queries, key);
+    lookAtTickets(queries, [...tickets.current]);
+    keys.current.clear();
+    tickets.current.clear();
+  }, GATHER_MS);
+
+  function gather(items: readonly Item[]) {
+    for (const item of items) {
+      tell(queries, item);
+      for (const key of keysOf(item)) keys.current.set(JSON.stringify(key), key);
+      const { ticket_id } = item.data as Told;
+      if (ticket_id !== undefined) tickets.current.add(ticket_id);
+    }
+    look();
+  }
+
+  useLive(
+    { types: ["sandbox.status", "task.status", "ticket.status", "message.status"] },
+    { onItems: gather, onResync: () => void queries.invalidateQueries() },
+  );
+  return null;
+}
+
+/** Whether the server did not answer, or could not; a no is not asked for again. */
+function isUnanswered(error: unknown): boolean {
+  return error !== null && !(error instanceof Refusal && error.status < 500);
+}
+
+function tell(queries: QueryClient, item: Item): void {
+  if (item.type === "task.status") {
+    tellTask(queries, { ...(item.data as Omit<TaskTold, "sandbox_id">), sandbox_id: item.sandbox_id });
+  } else if (item.type === "ticket.status") {
+    const { ticket_id, status } = item.data as { ticket_id: string; status: TicketStatus };
+    tellTicket(queries, ticket_id, status);
+  }
+}
+
+function lookAtTickets(queries: QueryClient, ids: readonly string[]): void {
+  if (ids.length > FEW) {
+    loadAgain(queries, ["tickets"]);
+    for (const id of ids) loadAgain(queries, ["ticket", id]);
+    return;
+  }
+  for (const id of ids) {
+    if (isShown(queries, id)) {
+      followUnderWay(queries, ["tickets"]);
+      refresh(queries, id).catch(() => queries.invalidateQueries({ queryKey: ["tickets"] }));
+    } else {
+      loadAgain(queries, ["tickets"]);
+      loadAgain(queries, ["ticket", id]);
+    }
+  }
+}
+
+function keysOf(item: Item): QueryKey[] {
+  const { task_id, ticket_id } = item.data as Told;
+  const keys: QueryKey[] = [];
+  if (item.type === "message.status") return [["messages", item.sandbox_id]];
+  if (item.type === "sandbox.status") keys.push(["sandboxes"], ["sandbox", item.sandbox_id]);
+  if (ticket_id !== undefined) keys.push(["ticket-search"]);
+  if (task_id !== undefined) keys.push(["task", task_id]);
+  return keys;
+}

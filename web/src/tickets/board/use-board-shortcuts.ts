@@ -1,0 +1,70 @@
+import { useEffect, useRef, type RefObject } from "react";
+import { useKeys } from "@/shell/shortcuts/shortcuts";
+import { neighbour, type Direction } from "./card-navigation";
+
+const CARD = "[data-card]";
+
+/** Moves the focus among cards by keys, and keeps it on a card that goes to another column. */
+export function useBoardKeys(): RefObject<HTMLDivElement | null> {
+  const board = useRef<HTMLDivElement>(null);
+  useKeptFocus(board);
+
+  function move(direction: Direction) {
+    const root = board.current;
+    if (root === null) return;
+    const columns = Array.from(root.querySelectorAll("section"), (column) =>
+      Array.from(column.querySelectorAll<HTMLElement>(CARD), (card) => card.dataset.card ?? ""),
+    );
+    focusCard(root, neighbour(columns, cardOf(document.activeElement), direction));
+  }
+
+  useKeys("Board", [
+    { keys: ["j", "ArrowDown"], says: "Next card; Enter opens it", run: () => move("down") },
+    { keys: ["k", "ArrowUp"], says: "Previous card", run: () => move("up") },
+    { keys: ["h", "ArrowLeft"], says: "Column to the left", run: () => move("left") },
+    { keys: ["l", "ArrowRight"], says: "Column to the right", run: () => move("right") },
+    { keys: "/", says: "Search tickets", run: () => document.getElementById("board-search")?.focus() },
+  ]);
+  return board;
+}
+
+function cardOf(element: Element | null): string | null {
+  return element?.closest<HTMLElement>(CARD)?.dataset.card ?? null;
+}
+
+function focusCard(root: HTMLElement, id: string | undefined): void {
+  if (id === undefined) return;
+  const link = root.querySelector<HTMLElement>(`[data-card="${CSS.escape(id)}"] a`);
+  link?.focus();
+  link?.closest(CARD)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
+/** A card that changes its column is a new element, which the focus would not follow by itself. */
+function useKeptFocus(board: RefObject<HTMLDivElement | null>): void {
+  useEffect(() => {
+    const root = board.current;
+    if (root === null) return;
+    let focused: string | null = null;
+    const remember = (event: FocusEvent) => {
+      focused = cardOf(event.target as Element);
+    };
+    const follow = new MutationObserver(() => {
+      if (focused === null || (document.activeElement !== null && document.activeElement !== document.body)) return;
+      focusCard(root, focused);
+    });
+    const leave = (event: FocusEvent) => {
+      const left = event.target as Element;
+      setTimeout(() => {
+        if (left.isConnected && !root.contains(document.activeElement)) focused = null;
+      });
+    };
+    root.addEventListener("focusin", remember);
+    root.addEventListener("focusout", leave);
+    follow.observe(root, { childList: true, subtree: true });
+    return () => {
+      follow.disconnect();
+      root.removeEventListener("focusin", remember);
+      root.removeEventListener("focusout", leave);
+    };
+  }, [board]);
+}

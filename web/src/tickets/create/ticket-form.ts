@@ -1,0 +1,88 @@
+import { Refusal, reason, type TicketIn } from "@/api/client";
+import { wantedProject } from "@/projects/project-input";
+import type { PRIORITIES, TICKET_TYPES } from "@/search";
+import { sentence } from "@/ui/text/sentence";
+
+/** What the form of a new ticket holds. */
+export interface TicketForm {
+  title: string;
+  description: string;
+  /** A project's id, or empty for a new one. */
+  projectId: string;
+  /** What was written for a new project. */
+  newProject: string;
+  acceptance: string;
+  budget: string;
+  type: (typeof TICKET_TYPES)[number];
+  priority: (typeof PRIORITIES)[number];
+}
+
+export const EMPTY_FORM: TicketForm = {
+  title: "",
+  description: "",
+  projectId: "",
+  newProject: "",
+  acceptance: "",
+  budget: "",
+  type: "feature",
+  priority: "MEDIUM",
+};
+
+/** What the form begins with: what was written before; in one that was not begun, the project that the page is about. */
+export function firstForm(draft: TicketForm, project: string | undefined): TicketForm {
+  const isBegun = draft.title !== "" || draft.description !== "" || draft.newProject !== "";
+  return isBegun || project === undefined ? draft : { ...draft, projectId: project };
+}
+
+/** What is wrong, by field; `whole` is about none of them. */
+export type FormTrouble = Partial<Record<"title" | "description" | "project" | "acceptance" | "budget" | "whole", string>>;
+
+/** What can be seen to be wrong without asking the server. */
+export function troubleOf(form: TicketForm): FormTrouble {
+  const trouble: FormTrouble = {};
+  if (form.title.trim() === "") trouble.title = "Say in one line what is to be done.";
+  if (form.projectId === "" && wantedProject(form.newProject).kind === "nothing")
+    trouble.project = "Name the project: owner/repository, or any name.";
+  const budget = Number(form.budget);
+  if (form.budget.trim() !== "" && !(Number.isFinite(budget) && budget > 0))
+    trouble.budget = "Give an amount in dollars above 0, or leave it empty.";
+  return trouble;
+}
+
+export type TicketWords = Pick<
+  TicketIn,
+  "title" | "description" | "acceptance" | "budget_usd" | "ticket_type" | "priority"
+>;
+
+/** All of the ticket but its project. */
+export function ticketWords(form: TicketForm): TicketWords {
+  return {
+    title: form.title.trim(),
+    description: form.description,
+    acceptance: form.acceptance
+      .split("\n")
+      .map((line) => line.trim())
+      .filter((line) => line !== ""),
+    budget_usd: form.budget.trim() === "" ? null : Number(form.budget),
+    ticket_type: form.type,
+    priority: form.priority,
+  };
+}
+
+const PLACES: Record<string, keyof FormTrouble> = {
+  title: "title",
+  description: "description",
+  project_id: "project",
+  github_owner: "project",
+  github_repo: "project",
+  name: "project",
+  acceptance: "acceptance",
+  budget_usd: "budget",
+};
+
+/** The server's no at the fields that it is about, or in one sentence. */
+export function troubleFrom(error: unknown): FormTrouble {
+  const fields = error instanceof Refusal ? Object.entries(error.fields) : [];
+  const found = fields.flatMap(([name, words]) => (PLACES[name] === undefined ? [] : [[PLACES[name], sentence(words)]]));
+  return found.length > 0 ? Object.fromEntries(found) : { whole: sentence(reason(error)) };
+}

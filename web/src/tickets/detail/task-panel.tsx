@@ -1,0 +1,109 @@
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import type { Sandbox, Task } from "@/api/client";
+import { Button, buttonLook } from "@/ui/button";
+import { cn } from "@/ui/cn";
+import { cost, count } from "@/ui/text/numbers";
+import { useNow } from "@/ui/time/time";
+import { duration } from "@/ui/time/format";
+import { Attempts } from "./attempts";
+import { CancelDialog } from "./cancel-dialog";
+import { TaskLink } from "./dependencies";
+import { Evidence, Whereabouts } from "./evidence";
+import { RetryDialog } from "./retry-dialog";
+import { AgentWords } from "../board/ticket-card";
+import { ChangedChecks, VerdictNote } from "./verdict-note";
+
+const OPEN: readonly Task["status"][] = ["blocked", "pending", "assigned", "running", "verifying"];
+
+/** One task: how it stands, what shows that it was done, and every attempt at it. */
+export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sandbox | undefined; isOnly: boolean }) {
+  const [asks, setAsks] = useState<"retry" | "cancel" | null>(null);
+  const close = () => setAsks(null);
+  const waitsFor = task.depends_on ?? [];
+  return (
+    <section id={task.id} aria-label={`Task ${task.title}`} className="space-y-3 rounded-lg border bg-surface p-3">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+        <h3 className="min-w-0 text-sm font-semibold [overflow-wrap:anywhere]">{isOnly ? "The agent's task" : task.title}</h3>
+        <span className="text-xs text-soft">
+          <AgentWords task={task} sandbox={sandbox} />
+        </span>
+        <span className="ml-auto flex gap-1.5">
+          {task.sandbox_id === null ? null : (
+            <Link to="/sandbox/$sandboxId" params={{ sandboxId: task.sandbox_id }} className={buttonLook({ size: "small" })}>
+              {task.status === "running" ? "Watch the agent" : "Open the sandbox"}
+            </Link>
+          )}
+          {task.status === "failed" ? (
+            <Button size="small" variant="primary" onClick={() => setAsks("retry")}>
+              Try again
+            </Button>
+          ) : null}
+          {OPEN.includes(task.status) && !isOnly ? (
+            <Button size="small" variant="danger" onClick={() => setAsks("cancel")}>
+              Cancel
+            </Button>
+          ) : null}
+        </span>
+      </div>
+      <Figures task={task} />
+      <Told task={task} />
+      <VerdictNote task={task} />
+      <ChangedChecks paths={task.result?.changed_checks ?? []} />
+      {waitsFor.length === 0 ? null : (
+        <div className="text-xs">
+          <h4 className="text-faint">{task.status === "blocked" ? "Blocked by" : "Came after"}</h4>
+          <ul className="border-l-2 border-line-strong pl-2.5">
+            {waitsFor.map((taskId) => (
+              <li key={taskId} className="min-w-0">
+                <TaskLink taskId={taskId} />
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+      <Whereabouts branch={task.branch_name} commit={task.result?.commit_sha} />
+      {task.result === null ? null : <Evidence result={task.result} />}
+      <div className="space-y-1">
+        <h4 className="text-xs font-medium text-faint">Attempts</h4>
+        <Attempts taskId={task.id} />
+      </div>
+      {asks === "retry" ? <RetryDialog task={task} onClose={close} /> : null}
+      {asks === "cancel" ? (
+        <CancelDialog what={{ ticketId: task.ticket_id, taskId: task.id, title: task.title }} onClose={close} />
+      ) : null}
+    </section>
+  );
+}
+
+/** Why it failed; or, while it is tried again, why the attempt before did. */
+function Told({ task }: { task: Task }) {
+  if (task.error === null || task.status === "completed") return null;
+  const isOver = task.status === "failed" || task.status === "cancelled";
+  return (
+    <p
+      className={cn(
+        "rounded-md px-2.5 py-1.5 text-sm [overflow-wrap:anywhere]",
+        isOver ? "bg-bad-soft text-bad" : "bg-warn-soft text-warn",
+      )}
+    >
+      {isOver ? task.error : `The attempt before: ${task.error}`}
+    </p>
+  );
+}
+
+function Figures({ task }: { task: Task }) {
+  const now = useNow();
+  const end = task.completed_at === null ? now : Date.parse(task.completed_at);
+  const lasted = task.started_at === null ? null : duration(Math.floor((end - Date.parse(task.started_at)) / 1000) * 1000);
+  return (
+    <p className="flex flex-wrap gap-x-4 gap-y-1 text-xs text-soft tabular-nums">
+      <span>
+        Attempt {task.attempt} of {task.max_attempts}
+      </span>
+      {lasted === null ? null : <span>{lasted}</span>}
+      <span>{cost(task)}</span>
+      <span>{count(task.tokens)} tokens</span>
+    </p>
+  );
+}

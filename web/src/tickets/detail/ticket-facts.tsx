@@ -1,0 +1,74 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import type { Ticket } from "@/api/client";
+import { useProjectNames } from "@/projects/queries";
+import { Badge } from "@/ui/badge";
+import { cn } from "@/ui/cn";
+import { cost, count, usd } from "@/ui/text/numbers";
+import { Ago } from "@/ui/time/time";
+import { costOf } from "../columns";
+import { TicketLink } from "./dependencies";
+import { PRIORITY, TYPE } from "../labels";
+
+/** What is known of a ticket beside its words and its tasks. */
+export function TicketFacts({ ticket }: { ticket: Ticket }) {
+  const project = useProjectNames().get(ticket.project_id);
+  const tokens = (ticket.tasks ?? []).reduce((sum, task) => sum + task.tokens, 0);
+  const waitsFor = ticket.depends_on ?? [];
+  return (
+    <dl className="grid gap-x-6 gap-y-3 text-sm max-lg:grid-cols-2">
+      <Fact label="Project">
+        <Link to="/" search={{ project: ticket.project_id }} className="text-accent [overflow-wrap:anywhere] hover:underline">
+          {project ?? "…"}
+        </Link>
+      </Fact>
+      <Fact label="Type">{TYPE[ticket.ticket_type]}</Fact>
+      <Fact label="Priority">
+        <Badge tone={PRIORITY[ticket.priority].tone}>{PRIORITY[ticket.priority].label}</Badge>
+      </Fact>
+      <Fact label="Cost">
+        <span className="tabular-nums">
+          {cost(costOf(ticket))}
+          {ticket.budget_usd === null ? "" : ` of ${usd(ticket.budget_usd)} per task`}
+        </span>
+        <span className="block text-xs text-faint tabular-nums">{count(tokens)} tokens</span>
+      </Fact>
+      <Fact label="Made">
+        <Ago at={ticket.created_at} />
+      </Fact>
+      {waitsFor.length === 0 ? null : (
+        <Fact label="Depends on">
+          <ul className="space-y-0.5 text-xs">
+            {waitsFor.map((ticketId) => (
+              <li key={ticketId} className="min-w-0">
+                <TicketLink ticketId={ticketId} />
+              </li>
+            ))}
+          </ul>
+        </Fact>
+      )}
+      <Fact label="Acceptance" isWide>
+        {ticket.acceptance.length === 0 ? (
+          <span className="text-xs text-faint">No commands of its own.</span>
+        ) : (
+          <ul className="space-y-1">
+            {ticket.acceptance.map((command) => (
+              <li key={command} className="rounded bg-sunken px-2 py-1 font-mono text-xs [overflow-wrap:anywhere]">
+                {command}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Fact>
+    </dl>
+  );
+}
+
+function Fact({ label, isWide = false, children }: { label: string; isWide?: boolean; children: ReactNode }) {
+  return (
+    <div className={cn("min-w-0", isWide && "max-lg:col-span-2")}>
+      <dt className="text-xs text-faint">{label}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import type { Sandbox, Task, Ticket } from "@/api/client";
+import { agentState, leadingTask } from "./task-status";
+
+const NOW = Date.parse("2026-01-01T12:00:00Z");
+const before = (seconds: number) => new Date(NOW - seconds * 1000).toISOString();
+const task = (status: Task["status"], more: Partial<Task> = {}) => ({ id: status, status, attempt: 1, ...more }) as Task;
+const sandbox = (beat: number, work: number) =>
+  ({ last_heartbeat_at: before(beat), last_work_at: before(work) }) as Sandbox;
+
+describe("a running agent", () => {
+  it("works while it does something", () => {
+    expect(agentState(task("running"), sandbox(10, 30), NOW).words).toBe("Working");
+    expect(agentState(task("running"), undefined, NOW).words).toBe("Working");
+  });
+
+  it("is idle when it beats but does nothing", () => {
+    expect(agentState(task("running"), sandbox(10, 400), NOW)).toMatchObject({ words: "Idle 6m", tone: "warn" });
+  });
+
+  it("is silent when it does not even beat", () => {
+    expect(agentState(task("running"), sandbox(200, 400), NOW)).toMatchObject({ words: "Silent for 3m", tone: "bad" });
+  });
+
+  it("is not silent while its work is heard", () => {
+    expect(agentState(task("running"), sandbox(200, 5), NOW).words).toBe("Working");
+  });
+});
+
+it("says whether a result was verified, and whether a task is queued again", () => {
+  const ended = (outcome: Task["outcome"]) => agentState(task("completed", { outcome }), undefined, NOW);
+  expect(ended("verified")).toMatchObject({ words: "Verified", tone: "good" });
+  expect(ended("unchecked")).toMatchObject({ words: "Unchecked", tone: "neutral" });
+  expect(ended("failed")).toMatchObject({ words: "Failed", tone: "bad" });
+  expect(agentState(task("pending", { attempt: 2 }), undefined, NOW).words).toBe("Queued again");
+});
+
+it("tells of the running task before the failed and the finished ones", () => {
+  const tasks = [task("completed"), task("failed"), task("running")];
+  expect(leadingTask({ tasks } as Ticket)?.status).toBe("running");
+  expect(leadingTask({ tasks: tasks.slice(0, 2) } as Ticket)?.status).toBe("failed");
+  expect(leadingTask({ tasks: [] as Task[] } as Ticket)).toBeUndefined();
+});

@@ -1,0 +1,60 @@
+import { Component, Suspense, useEffect, type ReactNode } from "react";
+import { useLinkState } from "@/stream/stream-provider";
+import { Button } from "../button";
+import { sentence } from "../text/sentence";
+import { Loading } from "./placeholders";
+
+const MARK = "reloaded-at";
+/** A page that was just loaded anew is not loaded anew again by itself. */
+const PAUSE_MS = 20_000;
+
+/** A part of the page that is loaded when it is first shown. What goes wrong with it stays in its place. */
+export function Part({ what, children }: { what: string | null; children: ReactNode }) {
+  return (
+    <Boundary fallback={<Broken what={what ?? "this"} />}>
+      <Suspense fallback={what === null ? null : <Loading what={what} />}>{children}</Suspense>
+    </Boundary>
+  );
+}
+
+class Boundary extends Component<{ fallback: ReactNode; children: ReactNode }, { isBroken: boolean }> {
+  override state = { isBroken: false };
+
+  static getDerivedStateFromError() {
+    return { isBroken: true };
+  }
+
+  override render() {
+    return this.state.isBroken ? this.props.fallback : this.props.children;
+  }
+}
+
+/** Something threw: loaded anew it may not. */
+function Broken({ what }: { what: string }) {
+  const link = useLinkState();
+  useEffect(() => {
+    if (link === "open") reloadOnce();
+  }, [link]);
+  return <Missing what={what} />;
+}
+
+/** Stands in for what is not there. */
+export function Missing({ what }: { what: string }) {
+  const link = useLinkState();
+  return (
+    <div role="status" className="flex flex-col items-center gap-3 p-6 text-center text-soft">
+      <p>
+        {link === "open" ? `Something went wrong with ${what}.` : sentence(`${what} could not be loaded; it comes when the server is back`)}
+      </p>
+      {link === "open" ? <Button onClick={() => location.reload()}>Load the page anew</Button> : null}
+    </div>
+  );
+}
+
+/** Load the page anew, but not again and again. */
+export function reloadOnce(): void {
+  const last = Number(sessionStorage.getItem(MARK) ?? 0);
+  if (Date.now() - last < PAUSE_MS) return;
+  sessionStorage.setItem(MARK, String(Date.now()));
+  location.reload();
+}

@@ -1,0 +1,48 @@
+import { Link } from "@tanstack/react-router";
+import { LoaderCircle } from "lucide-react";
+import type { ReactNode } from "react";
+import { Refusal, reason } from "@/api/client";
+import { Button, buttonLook } from "../button";
+import { sentence } from "../text/sentence";
+
+/** What stands where something is still on its way. */
+export function Loading({ what }: { what: string }) {
+  return (
+    <div role="status" className="flex items-center justify-center gap-2 p-10 text-faint">
+      <LoaderCircle aria-hidden className="size-4 animate-spin" />
+      Loading {what}…
+    </div>
+  );
+}
+
+/** What stands where there is nothing, with the next step. */
+export function Empty({ title, children, isPage = false }: { title: string; children?: ReactNode; isPage?: boolean }) {
+  const Heading = isPage ? "h1" : "h2";
+  return (
+    <div className="mx-auto flex max-w-md flex-col items-center gap-3 px-4 py-12 text-center">
+      <Heading className="text-base font-semibold">{title}</Heading>
+      <div className="text-soft">{children}</div>
+    </div>
+  );
+}
+
+/** What went wrong, in the server's sentence, and a way on. */
+export function Trouble({ what, error, retry }: { what: string; error: unknown; retry?: () => void }) {
+  const status = error instanceof Refusal ? error.status : null;
+  const isGone = status === 404;
+  // Whatever is asked for while loading stands in the address.
+  const isMistyped = status === 422;
+  return (
+    <div role="alert" className="mx-auto flex max-w-md flex-col items-center gap-3 px-4 py-12 text-center">
+      <h2 className="text-base font-semibold">{isGone ? `${what} was not found` : `${what} could not be loaded`}</h2>
+      <p className="text-soft [overflow-wrap:anywhere]">{isMistyped ? "The address is not right; part of it may be missing." : sentence(reason(error))}</p>
+      {isGone || isMistyped ? (
+        <Link to="/" className={buttonLook({})}>
+          Go to the board
+        </Link>
+      ) : retry ? (
+        <Button onClick={retry}>Try again</Button>
+      ) : null}
+    </div>
+  );
+}

@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import { absolute, ago, clock, short } from "./format";
+import { readTimes, writeTimes } from "./time-preference";
+
+const AT = "2026-03-29T23:05:09Z";
+const NOW = Date.parse("2026-11-16T17:00:00Z");
+
+// The order of day, month and year is the reader's own.
+describe("times", () => {
+  it("are told in UTC where that is chosen, and say so", () => {
+    expect(short(AT, { isUtc: true, now: NOW })).toMatch(/29.* 23.05.09 UTC$/);
+    expect(absolute(AT, true)).toMatch(/^(?=.*2026)(?=.*29).* 23.05.09 UTC$/);
+    expect(clock(AT, true)).toMatch(/^23.05.09$/);
+  });
+
+  it("are told as the machine's own otherwise", () => {
+    const here = new Date(2026, 2, 29, 0, 5, 9).getTime();
+    expect(short(here, { isUtc: false, now: NOW })).toMatch(/29.* 00.05.09$/);
+    expect(absolute(here, false)).toMatch(/^(?=.*2026)(?=.*29).* 00.05.09$/);
+    expect(clock(here, false)).toMatch(/^00.05.09$/);
+  });
+
+  it("have their year only where it is another one", () => {
+    expect(short("2025-12-31T23:59:59Z", { isUtc: true, now: NOW })).toMatch(/2025.* 23.59.59 UTC$/);
+    expect(short(AT, { isUtc: true, now: NOW })).not.toContain("2026");
+  });
+
+  it("are told by how long ago they were", () => {
+    expect(ago(NOW - 2_000, NOW)).toBe("just now");
+    expect(ago(NOW - 200_000, NOW)).toBe("3m ago");
+  });
+});
+
+describe("the choice of times", () => {
+  it("is read as it was written, and by itself relative and local", () => {
+    for (const isExact of [true, false]) {
+      for (const isUtc of [true, false]) expect(readTimes(writeTimes({ isExact, isUtc }))).toEqual({ isExact, isUtc });
+    }
+    for (const text of [null, "", "nonsense"]) expect(readTimes(text)).toEqual({ isExact: false, isUtc: false });
+  });
+});
