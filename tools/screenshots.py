@@ -155,7 +155,7 @@ def _changes(page: Page, scene: Scene) -> None:
 def _replay(page: Page, scene: Scene) -> None:
     beside = "view=terminal&" if _fits_two_panes(page) else ""
     page.goto(f"/sandbox/{scene.done}?{beside}t=24")
-    page.get_by_role("button", name="Back to the end").wait_for()
+    page.get_by_role("button", name="Go to end").wait_for()
 
 
 def _health(page: Page, _: Scene) -> None:

@@ -63,7 +63,7 @@ def finished(platform: Platform, title: str, script: str) -> str:
 
 def badge(page: Page) -> Locator:
     """What the page says that the sandbox does."""
-    return page.get_by_role("button", name=re.compile("^State: "))
+    return page.get_by_role("button", name=re.compile("^Status: "))
 
 
 def rows(page: Page) -> Locator:

@@ -71,8 +71,8 @@ def _board(page: Page, things: Things) -> Iterator[str]:
     yield "board"
     page.keyboard.press("c")
     window = page.get_by_role("dialog", name="New ticket")
-    window.get_by_role("button", name="Make the ticket").click()
-    expect(window.get_by_label("Title")).to_have_accessible_description(re.compile("Say in one line"))
+    window.get_by_role("button", name="Create ticket").click()
+    expect(window.get_by_label("Title")).to_have_accessible_description(re.compile("Enter a title"))
     yield "new ticket, refused"
     page.keyboard.press("Escape")
     expect(window).to_be_hidden()
@@ -81,7 +81,7 @@ def _board(page: Page, things: Things) -> Iterator[str]:
     yield "palette"
     page.keyboard.press("Escape")
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     yield "keys"
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Account").click()
@@ -94,11 +94,11 @@ def _tickets(page: Page, things: Things) -> Iterator[str]:
     expect(page.get_by_text("passed", exact=True)).to_be_visible()
     yield "ticket"
     page.goto(f"/tickets/{things.failed_ticket_id}")
-    page.get_by_role("button", name="Try again").click()
-    expect(page.get_by_role("dialog", name="Try again")).to_be_visible()
+    page.get_by_role("button", name="Retry task").click()
+    expect(page.get_by_role("dialog", name="Retry task")).to_be_visible()
     yield "try again"
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Cancel the ticket").click()
+    page.get_by_role("button", name="Cancel ticket").click()
     expect(page.get_by_role("dialog")).to_be_visible()
     yield "cancel"
 
@@ -106,7 +106,7 @@ def _tickets(page: Page, things: Things) -> Iterator[str]:
 def _sandbox(page: Page, things: Things) -> Iterator[str]:
     page.goto(f"/sandbox/{things.sandbox_id}")
     feed = page.get_by_role("feed")
-    expect(feed.get_by_text("Agent says that it is done")).to_be_visible()
+    expect(feed.get_by_text("Agent reported completion")).to_be_visible()
     yield "timeline"
     for _ in range(4):
         feed.locator("[data-toggle][aria-expanded=false]").last.click()
@@ -118,11 +118,11 @@ def _sandbox(page: Page, things: Things) -> Iterator[str]:
     expect(page.get_by_text("amber", exact=True)).to_be_visible()
     yield "terminal"
     page.goto(f"/sandbox/{things.sandbox_id}?view=details")
-    page.get_by_role("tabpanel").get_by_role("button", name="Show").click()
+    page.get_by_role("tabpanel").get_by_role("button", name="Show log").click()
     expect(page.get_by_role("tabpanel").get_by_text("agent.completed").last).to_be_visible()
     yield "details"
     page.goto(f"/sandbox/{things.sandbox_id}?t=8")
-    expect(page.get_by_role("button", name="Back to the end")).to_be_visible()
+    expect(page.get_by_role("button", name="Go to end")).to_be_visible()
     yield "replay"
 
 
@@ -149,7 +149,7 @@ def _busy(page: Page, things: Things) -> Iterator[str]:
     page.keyboard.press("Control+Enter")
     expect(page.get_by_label("Messages").get_by_text("Go on.").last).to_be_visible()
     yield "composer"
-    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_role("button", name="Stop sandbox", exact=True).click()
     expect(page.get_by_role("dialog", name="Stop this sandbox?")).to_be_visible()
     yield "stop"
 

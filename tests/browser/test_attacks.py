@@ -106,7 +106,7 @@ def test_on_the_board_the_ticket_and_the_lists(page: Page, run: Run, watch: Watc
 
 def test_in_the_timeline(page: Page, run: Run, watch: Watch) -> None:
     page.goto(f"/sandbox/{run.sandbox_id}")
-    expect(page.get_by_role("feed").get_by_text("[picture: seen]").first).to_be_visible()
+    expect(page.get_by_role("feed").get_by_text("[image: seen]").first).to_be_visible()
     seen: set[str] = set()
     feed = page.get_by_role("feed")
     for kinds in ("text", "thinking", "tool", "error", "steer", "milestone", None):
@@ -124,7 +124,7 @@ def test_in_the_views(page: Page, run: Run, watch: Watch, view: str) -> None:
     page.goto(f"/sandbox/{run.sandbox_id}?view={view}")
     shown = page.get_by_role("tabpanel")
     if view == "details":
-        shown.get_by_role("button", name="Show").click()
+        shown.get_by_role("button", name="Show log").click()
         expect(shown.get_by_text("agent.completed").last).to_be_visible()
     elif view == "changes":
         shown.get_by_role("button", name=re.compile("<img src=x")).first.click()

@@ -40,7 +40,7 @@ def test_the_first_run_leads_to_a_finished_demo(
     page.get_by_label("Or use an API key").fill(key)
     page.get_by_role("button", name="Sign in").click()
 
-    page.get_by_role("button", name="Run the demo task").click()
+    page.get_by_role("button", name="Run demo task").click()
     page.wait_for_url("**/sandbox/*")
     page.get_by_role("link", name="See the result").click(timeout=90_000)
 
@@ -65,7 +65,7 @@ def test_a_ticket_is_written_once_and_moves_to_done_by_itself(page: Page, platfo
     window.get_by_label("Title").fill(title)
     window.get_by_label("New project").fill(repository)
     window.get_by_label("Acceptance commands").fill("python3 binomial.py\n")
-    window.get_by_role("button", name="Make the ticket").dblclick()
+    window.get_by_role("button", name="Create ticket").dblclick()
 
     expect(window).to_be_hidden()
     expect(card(page, title)).to_have_count(1)
@@ -80,12 +80,12 @@ def test_a_refusal_stands_at_its_field(page: Page, platform: Platform) -> None:
     page.goto("/")
     page.get_by_role("button", name="New ticket").click()
     window = page.get_by_role("dialog", name="New ticket")
-    window.get_by_role("button", name="Make the ticket").click()
-    expect(window.get_by_label("Title")).to_have_accessible_description("Say in one line what is to be done.")
+    window.get_by_role("button", name="Create ticket").click()
+    expect(window.get_by_label("Title")).to_have_accessible_description("Enter a title.")
 
     window.get_by_label("Title").fill("x")
     window.get_by_label(re.compile("^(New project|Project)$")).last.fill("-option/repository")
-    window.get_by_role("button", name="Make the ticket").click()
+    window.get_by_role("button", name="Create ticket").click()
     refused = window.get_by_label(re.compile("^(New project|Project)$")).last
     expect(refused).to_have_accessible_description(re.compile("letters, digits"))
 
@@ -112,7 +112,7 @@ def test_filters_are_kept_in_the_address(page: Page, platform: Platform) -> None
     expect(card(page, "Nobody knows how")).to_have_count(0)
 
     page.get_by_role("searchbox", name="Search tickets by title").fill("nothing like it")
-    expect(page.get_by_text("No ticket matches these filters")).to_be_visible()
+    expect(page.get_by_text("No tickets match these filters")).to_be_visible()
 
 
 def test_a_new_ticket_is_for_the_project_that_is_shown(page: Page, platform: Platform) -> None:
@@ -197,9 +197,9 @@ def test_the_keys_of_a_page_are_listed(page: Page, platform: Platform) -> None:
     page.goto("/")
     expect(column(page, "Done")).to_be_visible()
     page.keyboard.press("?")
-    keys = page.get_by_role("dialog", name="Keys")
+    keys = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(keys.get_by_text("New ticket")).to_be_visible()
-    expect(keys.get_by_text("Column to the right")).to_be_visible()
+    expect(keys.get_by_text("Next column")).to_be_visible()
     assert violations(page, "light") == []
     page.keyboard.press("Escape")
     expect(keys).to_be_hidden()

@@ -30,7 +30,7 @@ def test_files_are_listed_by_turn_with_what_became_of_them(page: Page, sandbox_i
     page.get_by_role("searchbox", name="Filter by path").fill("picture")
     expect(files(page).get_by_role("button", name="big.txt")).to_have_count(0)
     files(page).get_by_role("button", name="picture.bin").click()
-    expect(diff(page).get_by_text("binary, it has no lines to show")).to_be_visible()
+    expect(diff(page).get_by_text("binary file")).to_be_visible()
 
     page.reload()
     expect(files(page).get_by_role("button", name="picture.bin")).to_be_visible()
@@ -108,12 +108,12 @@ def test_the_whole_session_is_one_diff_and_a_file_in_it_is_opened(page: Page, sa
     files(page).get_by_role("button", name="Whole session").click()
     expect(files(page).get_by_role("button", name="small.txt")).to_contain_text("2 edits")
     files(page).get_by_role("button", name="big.txt").click()
-    expect(diff(page).get_by_text("Everything this run changed")).to_be_visible()
-    expect(diff(page).get_by_role("button", name="Shut big.txt")).to_be_visible()
+    expect(diff(page).get_by_text("All changes")).to_be_visible()
+    expect(diff(page).get_by_role("button", name="Collapse big.txt")).to_be_visible()
 
     page.reload()
     expect(files(page).get_by_role("button", name="big.txt")).to_have_attribute("aria-current", "true")
-    expect(diff(page).get_by_role("button", name="Shut big.txt")).to_be_visible()
+    expect(diff(page).get_by_role("button", name="Collapse big.txt")).to_be_visible()
     files(page).get_by_role("button", name="Per turn").click()
     expect(files(page).get_by_text("Turn 3 · 2 changes")).to_be_visible()
 
@@ -123,7 +123,7 @@ def test_back_leads_from_a_file_of_the_whole_session_to_the_list(page: Page, san
     page.goto(f"/sandbox/{sandbox_id}?view=changes&diff=session&path=big")
     expect(files(page).get_by_role("button", name="small.txt")).to_have_count(0)
     files(page).get_by_role("button", name="big.txt").click()
-    expect(diff(page).get_by_role("button", name="Shut big.txt")).to_be_visible()
+    expect(diff(page).get_by_role("button", name="Collapse big.txt")).to_be_visible()
     page.go_back()
     expect(files(page).get_by_role("button", name="big.txt")).to_be_visible()
     page.go_forward()

@@ -90,7 +90,7 @@ def test_a_narrow_page_keeps_what_is_written_when_another_view_is_looked_at(quie
     page.route(MESSAGES, lambda route: route.abort())
     send(page)
     page.get_by_label("Message to the agent").fill("and more")
-    page.get_by_label("When it is delivered").select_option("end_of_turn")
+    page.get_by_label("Delivery").select_option("end_of_turn")
 
     page.get_by_role("tab", name="Details").click()
     expect(page.get_by_role("tabpanel", name="Details")).to_be_visible()
@@ -98,7 +98,7 @@ def test_a_narrow_page_keeps_what_is_written_when_another_view_is_looked_at(quie
 
     expect(page.get_by_text("Not sent:")).to_be_visible()
     expect(page.get_by_label("Message to the agent")).to_have_value("and more")
-    expect(page.get_by_label("When it is delivered")).to_have_value("end_of_turn")
+    expect(page.get_by_label("Delivery")).to_have_value("end_of_turn")
 
 
 def test_who_signs_out_leaves_nothing_of_it_behind(context: BrowserContext, platform: Platform, task: Json) -> None:

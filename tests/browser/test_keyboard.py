@@ -40,7 +40,7 @@ def test_a_keyboard_alone_does_everything(page: Page, platform: Platform) -> Non
     page.keyboard.type(word)
     tab_to(page, window.get_by_label("New project"))
     page.keyboard.type(f"keys/{word}")
-    tab_to(page, window.get_by_role("button", name="Make the ticket"))
+    tab_to(page, window.get_by_role("button", name="Create ticket"))
     page.keyboard.press("Enter")
     expect(window).to_be_hidden()
     tab_to(page, page.get_by_role("link", name=word, exact=True))
@@ -76,9 +76,9 @@ def focused_in(window: Locator) -> bool:
     ("opener", "name", "first"),
     [
         ("New ticket", "New ticket", "Title"),
-        ("Go anywhere, do anything", "Go anywhere, do anything", "Commands"),
-        ("Cancel the ticket", "Cancel the ticket?", "Keep it"),
-        ("Try again", "Try again", "A word to the agent"),
+        ("Open command palette", "Command palette", "Commands"),
+        ("Cancel ticket", "Cancel this ticket?", "Keep ticket"),
+        ("Retry task", "Retry task", "Message to the agent"),
     ],
 )
 def test_a_window_holds_the_focus_and_gives_it_back(

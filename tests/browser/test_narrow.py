@@ -35,7 +35,7 @@ def look_elsewhere(page: Page) -> None:
     page.get_by_role("tab", name="Details").click()
     expect(page.get_by_role("tabpanel", name="Details")).to_be_visible()
     expect(page.get_by_role("feed")).to_have_count(0)
-    moment = page.get_by_role("slider", name="Moment of the run")
+    moment = page.get_by_role("slider", name="Replay position")
     enough = int(moment.get_attribute("aria-valuemax") or 0) + 8
     page.wait_for_function(
         "([slider, enough]) => Number(slider.ariaValueMax) > enough", arg=[moment.element_handle(), enough]

@@ -16,7 +16,7 @@ LOOKS = {
     "verified": ("Verified", "good"),
     "unchecked": ("Unchecked", "neutral"),
     "failed": ("Failed", "bad"),
-    "no_result": ("Ended without result", "warn"),
+    "no_result": ("Ended without a result", "warn"),
 }
 
 WRITES = """
@@ -113,13 +113,13 @@ def test_the_ticket_and_every_attempt(page: Page, runs: Runs, outcome: str) -> N
     shows(attempt, outcome)
     assert tones(page.get_by_role("article").get_by_role("status").first) == {LOOKS[outcome][1]}
     if outcome != "no_result":
-        expect(page.get_by_label("About the ticket")).to_contain_text("simulated")
+        expect(page.get_by_label("Ticket details")).to_contain_text("simulated")
     if outcome == "failed":
         shows(page.get_by_role("listitem").filter(has_text="Verification of attempt 1"), "failed")
         shows(page.get_by_role("listitem").filter(has=page.get_by_role("link", name="Attempt 3", exact=True)), "failed")
     if outcome == "unchecked":
         expect(page.get_by_text("Unchecked: ")).to_be_visible()
-        expect(page.get_by_role("button", name="Add a check and run it now")).to_be_visible()
+        expect(page.get_by_role("button", name="Add check")).to_be_visible()
     assert violations(page, "light") == []
 
 
@@ -127,7 +127,7 @@ def test_the_list_of_sandboxes(page: Page, runs: Runs) -> None:
     page.goto(f"/sandboxes?q={runs.word}")
     for outcome, sandbox_id in runs.sandboxes.items():
         shows(page.get_by_role("row").filter(has_text=sandbox_id), outcome)
-    assert tones(page.get_by_role("group", name="Filter by state")) == set()
+    assert tones(page.get_by_role("group", name="Filter by status")) == set()
 
 
 @pytest.mark.parametrize("outcome", LOOKS)
@@ -139,7 +139,7 @@ def test_the_page_of_a_sandbox(page: Page, runs: Runs, outcome: str) -> None:
     if outcome != "no_result":
         expect(header).to_contain_text("simulated")
     expect(header).to_contain_text("scripted")
-    this = page.get_by_role("listitem").filter(has_text="this one")
+    this = page.get_by_role("listitem").filter(has_text="this sandbox")
     shows(this, outcome)
 
 

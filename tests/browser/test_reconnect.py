@@ -14,14 +14,14 @@ from tests.browser.ticking import events_on_page, ticking
 from tests.e2e.platform import Platform
 
 TIMES = 15
-BANNER = "The server is out of reach"
+BANNER = "The server is unreachable"
 DRAFT = "half a thought"
 #: How often the page asks again before it gives up.
 RETRIES = 3
 LIST = re.compile(r"/api/v1/sandboxes\?")
 EVENTS = re.compile(r"/api/v1/sandboxes/[^/]+/events\?")
 DIFF_PROGRAM = re.compile(r"/assets/diff-code")
-NOT_YET = "Some events could not be loaded yet; the page goes on trying."
+NOT_YET = "Some events could not be loaded yet. Retrying…"
 
 Outage = Callable[[Platform, BrowserContext], AbstractContextManager[None]]
 
@@ -45,7 +45,7 @@ def test_nothing_is_missed_or_doubled_while_the_server_is_away(
     expect(said).to_have_count(0)
     expect(page.get_by_role("feed").get_by_text("The run is over.").first).to_be_visible(timeout=90_000)
     platform.finished(task["id"])
-    expect(page.get_by_text("It takes no more messages")).to_be_visible()
+    expect(page.get_by_text("It no longer accepts messages")).to_be_visible()
     of_api = [event["seq"] for event in platform.events(task["sandbox_id"])]
     assert len(of_api) > 2 * TIMES
     assert events_on_page(page) == of_api
@@ -100,8 +100,8 @@ def test_the_events_of_a_sandbox_opened_while_the_server_is_away_come_when_it_is
         page.get_by_role("row").filter(has_text=sandbox_id).get_by_role("link").first.click()
         expect(page.get_by_role("alert").get_by_text(NOT_YET)).to_be_visible()
         expect(badge(page)).to_have_text("Unchecked")
-        expect(page.get_by_text("Looking for changes")).to_be_visible()
-        expect(page.get_by_text("ended with every file as it was")).to_have_count(0)
+        expect(page.get_by_text("Loading changes")).to_be_visible()
+        expect(page.get_by_text("ended without changing a file")).to_have_count(0)
         for route in held:
             route.abort()
         page.unroute(DIFF_PROGRAM)
@@ -111,7 +111,7 @@ def test_the_events_of_a_sandbox_opened_while_the_server_is_away_come_when_it_is
     expect(badge(page)).to_have_text("Unchecked")
     stored = [event["seq"] for event in platform.events(sandbox_id)]
     # The state comes with the row of the sandbox; the last events may come after it.
-    slider = page.get_by_role("slider", name="Moment of the run")
+    slider = page.get_by_role("slider", name="Replay position")
     expect(slider).to_have_attribute("aria-valuemax", str(len(stored) - 1))
     assert events_on_page(page) == stored
 
@@ -128,7 +128,7 @@ def test_events_that_failed_to_load_are_asked_for_again_while_the_link_stands(
 
     expect(page.get_by_role("feed").get_by_text("The run is over.").first).to_be_visible(timeout=90_000)
     platform.finished(task["id"])
-    expect(page.get_by_text("It takes no more messages")).to_be_visible()
+    expect(page.get_by_text("It no longer accepts messages")).to_be_visible()
     assert events_on_page(page) == [event["seq"] for event in platform.events(task["sandbox_id"])]
 
 
@@ -158,7 +158,7 @@ def test_every_page_and_window_opens_while_the_server_is_away(quiet: BrowserCont
     with without_api(platform, quiet):
         expect(page.get_by_text(BANNER)).to_be_visible()
         page.keyboard.press("Control+k")
-        expect(page.get_by_role("dialog", name="Go anywhere, do anything")).to_be_visible()
+        expect(page.get_by_role("dialog", name="Command palette")).to_be_visible()
         page.get_by_role("option", name="Sandboxes").click()
         expect(page.get_by_role("heading", name="Sandboxes", level=1)).to_be_visible()
         page.get_by_role("link", name="Activity").click()
@@ -192,7 +192,7 @@ def test_a_page_that_cannot_be_fetched_says_so_and_comes_later(quiet: BrowserCon
     with without_api(platform, quiet):
         expect(page.get_by_text(BANNER)).to_be_visible()
         page.get_by_role("link", name="Sandboxes").click()
-        expect(page.get_by_text("The page could not be loaded; it comes when the server is back.")).to_be_visible()
+        expect(page.get_by_text("The page could not be loaded because the server is unreachable.")).to_be_visible()
         quiet.unroute_all()
 
     expect(page.get_by_role("heading", name="Sandboxes", level=1)).to_be_visible()
@@ -226,7 +226,7 @@ def test_what_is_shown_stays_when_it_cannot_be_loaded_again(quiet: BrowserContex
         expect(row).to_be_visible()
         expect(page.get_by_role("alert")).to_have_count(0)
     platform.post(f"/tasks/{task['id']}/cancel")
-    expect(row).to_contain_text("Ended without result")
+    expect(row).to_contain_text("Ended without a result")
 
 
 class Held:
@@ -313,4 +313,4 @@ def test_a_state_that_changes_before_the_first_word_is_shown(quiet: BrowserConte
 
     held.let_go()
 
-    expect(row).to_contain_text("Ended without result")
+    expect(row).to_contain_text("Ended without a result")

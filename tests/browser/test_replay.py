@@ -16,22 +16,22 @@ def sandbox_id(platform: Platform) -> str:
 
 def test_a_run_is_gone_through_again_in_every_view(page: Page, sandbox_id: str) -> None:
     page.goto(f"/sandbox/{sandbox_id}")
-    expect(row(page, "Agent says that it is done")).to_be_visible()
-    expect(page.get_by_role("list", name="Marks")).to_contain_text("errors")
+    expect(row(page, "Agent reported completion")).to_be_visible()
+    expect(page.get_by_role("list", name="Markers")).to_contain_text("errors")
 
-    page.get_by_role("slider", name="Moment of the run").press("Home")
+    page.get_by_role("slider", name="Replay position").press("Home")
     expect(row(page, "Sandbox ordered")).to_be_visible()
-    expect(row(page, "Agent says that it is done")).to_have_count(0)
-    expect(page.get_by_text("Nothing was changed up to this moment")).to_be_visible()
+    expect(row(page, "Agent reported completion")).to_have_count(0)
+    expect(page.get_by_text("No files changed up to this point")).to_be_visible()
     page.get_by_role("tab", name="Terminal").click()
     expect(page.get_by_text("0 commands")).to_be_visible()
 
     page.get_by_role("button", name="Play").click()
     page.get_by_label("Speed").select_option("16")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
-    expect(row(page, "Agent says that it is done")).to_be_visible()
-    page.get_by_role("button", name="Back to the end").click()
-    expect(page.get_by_role("button", name="Back to the end")).to_have_count(0)
+    expect(row(page, "Agent reported completion")).to_be_visible()
+    page.get_by_role("button", name="Go to end").click()
+    expect(page.get_by_role("button", name="Go to end")).to_have_count(0)
 
 
 def test_a_group_of_commands_counts_those_that_were_given_by_then(
@@ -44,7 +44,7 @@ def test_a_group_of_commands_counts_those_that_were_given_by_then(
 
 def test_the_moment_is_in_the_address_and_moved_by_keys(page: Page, sandbox_id: str) -> None:
     page.goto(f"/sandbox/{sandbox_id}?t=8")
-    slider = page.get_by_role("slider", name="Moment of the run")
+    slider = page.get_by_role("slider", name="Replay position")
     expect(slider).to_have_attribute("aria-valuetext", re.compile("^event 8,"))
     page.keyboard.press(".")
     expect(slider).to_have_attribute("aria-valuetext", re.compile("^event 9,"))
@@ -56,4 +56,4 @@ def test_the_moment_is_in_the_address_and_moved_by_keys(page: Page, sandbox_id: 
     expect(slider).to_have_attribute("aria-valuetext", re.compile("^event 7,"))
     page.keyboard.press("Escape")
     expect(page).not_to_have_url(re.compile("t="))
-    expect(row(page, "Agent says that it is done")).to_be_visible()
+    expect(row(page, "Agent reported completion")).to_be_visible()

@@ -92,7 +92,7 @@ def test_a_ticket_is_filed_watched_steered_and_verified(page: Page, platform: Pl
     window.get_by_label("Title").fill(title)
     window.get_by_label(re.compile("^(New project|Project)$")).last.fill(f"browser/{uuid4().hex[:8]}")
     window.get_by_label("Acceptance commands").fill("grep stripes zebra.txt")
-    window.get_by_role("button", name="Make the ticket").click()
+    window.get_by_role("button", name="Create ticket").click()
     page.get_by_role("link", name=title, exact=True).click()
     page.get_by_role("link", name="Watch the agent").click()
 
@@ -107,7 +107,7 @@ def test_a_ticket_is_filed_watched_steered_and_verified(page: Page, platform: Pl
     platform.event(page.url.rpartition("/")[2].partition("?")[0], "agent.message_injected")
     expect(receipt).to_contain_text(re.compile(r"delivered \d"))
     expect(receipt).to_contain_text(re.compile(r"seen \d"))
-    expect(row(page, "said to the agent")).to_contain_text("Remember the zebra")
+    expect(row(page, "sent a message to the agent")).to_contain_text("Remember the zebra")
     # By a key: rows move under the mouse while others come.
     row(page, "zebra.txt").get_by_role("link", name="zebra.txt").press("Enter")
     expect(page.get_by_label("Diff").get_by_text("stripes")).to_be_visible()
@@ -115,8 +115,8 @@ def test_a_ticket_is_filed_watched_steered_and_verified(page: Page, platform: Pl
     expect(badge(page)).to_have_text("Verified")
     said = page.evaluate("window.said")
     assert [word for word in said if word.startswith(("Running Bash", "Verified"))][-2:] == ["Running Bash", "Verified"]
-    assert not {"Unchecked", "Failed", "Ended without result", "Connection lost"} & set(said), said
-    expect(row(page, "Verified: the checks pass")).to_be_visible()
+    assert not {"Unchecked", "Failed", "Ended without a result", "Connection lost"} & set(said), said
+    expect(row(page, "Verified: all checks passed")).to_be_visible()
     page.get_by_role("heading", level=1).get_by_role("link", name=title).click()
     expect(page.get_by_role("status").get_by_text("Done, verified", exact=True)).to_be_visible()
     expect(page.get_by_text("passed", exact=True)).to_be_visible()
@@ -138,7 +138,7 @@ def test_an_interrupt_stops_the_turn_at_once_and_a_stop_the_sandbox(page: Page, 
     expect(rows(page).filter(has_text=re.compile("Interrupted")).first).to_be_visible()
     expect(row(page, "I was told: Enough of that")).to_be_visible()
     expect(page.get_by_label("Message to the agent")).to_have_count(0)
-    expect(page.get_by_text("It takes no more messages")).to_be_visible()
+    expect(page.get_by_text("It no longer accepts messages")).to_be_visible()
 
 
 def test_a_sandbox_is_stopped_when_that_is_confirmed_and_a_wrong_clock_does_not_matter(
@@ -147,17 +147,17 @@ def test_a_sandbox_is_stopped_when_that_is_confirmed_and_a_wrong_clock_does_not_
     page.add_init_script("const now = Date.now; Date.now = () => now() + 3_600_000;")
     task = a_run(platform, "Another run interrupted by a person", INTERRUPTED)
     page.goto(f"/sandbox/{sandbox_of(platform, task)}")
-    page.get_by_role("button", name="Stop", exact=True).click()
-    page.get_by_role("button", name="Let it work").click()
+    page.get_by_role("button", name="Stop sandbox", exact=True).click()
+    page.get_by_role("button", name="Keep running").click()
     expect(badge(page)).to_have_text(re.compile("^Running"))
     expect(page.get_by_text(re.compile(r"last event (just now|\d+s ago)"))).to_be_visible()
-    page.get_by_role("button", name="Stop", exact=True).click()
-    page.get_by_role("button", name="Stop it").click()
+    page.get_by_role("button", name="Stop sandbox", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop sandbox").click()
 
-    expect(badge(page)).to_have_text("Ended without result")
+    expect(badge(page)).to_have_text("Ended without a result")
     badge(page).hover()
-    expect(page.get_by_role("tooltip")).to_contain_text("It ended before there was a result")
-    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    expect(page.get_by_role("tooltip")).to_contain_text("The sandbox ended before there was a result")
+    expect(page.get_by_role("button", name="Retry task")).to_be_visible()
     expect(page.get_by_role("main")).to_be_focused()
 
 
@@ -178,7 +178,7 @@ def test_the_end_is_followed_from_the_end_and_left_by_whoever_scrolls(
     assert box.evaluate("box => box.scrollTop") == before
     jump.click()
     expect(jump).to_have_count(0)
-    expect(row(page, "Agent says that it is done")).to_be_visible()
+    expect(row(page, "Agent reported completion")).to_be_visible()
     assert box.evaluate("box => box.scrollHeight - box.scrollTop - box.clientHeight") <= 64
 
 
@@ -214,8 +214,8 @@ def test_filters_and_words_are_kept_in_the_address(page: Page, platform: Platfor
     expect(page.get_by_text("12 found")).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys").get_by_text("Next error")).to_be_visible()
-    expect(page.get_by_role("dialog", name="Keys").get_by_text("One event back")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts").get_by_text("Next error")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts").get_by_text("Previous event")).to_be_visible()
 
 
 def test_a_link_leads_to_an_event_and_marks_it(page: Page, platform: Platform, run: Json) -> None:
@@ -236,7 +236,7 @@ def test_a_link_to_an_event_that_is_not_there_opens_at_the_end_and_says_so(
     platform.until(run["id"], "completed")
     page.set_viewport_size({"width": 1280, "height": 520})
     page.goto(f"/sandbox/{sandbox_of(platform, run)}?ev=99999")
-    expect(page.get_by_role("status").get_by_text("There is no event 99999 in this run")).to_be_visible()
+    expect(page.get_by_role("status").get_by_text("This sandbox has no event 99999")).to_be_visible()
     expect(row(page, "Unchecked: no check has proved")).to_be_in_viewport()
     expect(page.get_by_role("button", name="Jump to latest")).to_have_count(0)
 
@@ -282,7 +282,7 @@ def test_a_tap_on_the_state_tells_why(
     page.goto(f"/sandbox/{sandbox_of(platform, run)}")
     expect(badge(page)).to_have_text("Unchecked")
     badge(page).tap()
-    expect(page.get_by_role("tooltip")).to_contain_text("no check has proved it")
+    expect(page.get_by_role("tooltip")).to_contain_text("no check has verified it")
     rows(page).last.tap()
     expect(page.get_by_role("tooltip")).to_have_count(0)
 
@@ -311,11 +311,11 @@ def test_a_verification_is_called_what_it_is(page: Page, platform: Platform) -> 
 def test_what_is_looked_for_in_the_terminal_is_in_the_address(page: Page, platform: Platform, run: Json) -> None:
     platform.until(run["id"], "completed")
     page.goto(f"/sandbox/{sandbox_of(platform, run)}?view=terminal&find=broken")
-    expect(page.get_by_text("1 with a match")).to_be_visible()
+    expect(page.get_by_text("1 matching")).to_be_visible()
     page.get_by_role("searchbox", name="Search commands and their output").fill("line 40")
-    expect(page.get_by_text("12 with a match")).to_be_visible()
+    expect(page.get_by_text("12 matching")).to_be_visible()
     page.reload()
-    expect(page.get_by_text("12 with a match")).to_be_visible()
+    expect(page.get_by_text("12 matching")).to_be_visible()
 
 
 def test_everyone_can_use_a_sandbox_page(page: Page, platform: Platform, run: Json) -> None:
@@ -325,8 +325,8 @@ def test_everyone_can_use_a_sandbox_page(page: Page, platform: Platform, run: Js
     expect(page).to_have_title("Look at a long run · OmoiOS")
     assert violations(page, "light") == []
     page.get_by_role("tab", name="Details").click()
-    expect(page.get_by_text("Attempts at this task")).to_be_visible()
-    expect(page.get_by_role("link", name="Transcript")).to_be_visible()
-    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.get_by_role("heading", name="Attempts")).to_be_visible()
+    expect(page.get_by_role("link", name="Download transcript")).to_be_visible()
+    page.get_by_role("button", name="Show log").click()
     expect(page.get_by_role("log", name="Log")).to_contain_text("agent.completed")
     assert violations(page, "light") == []

@@ -35,11 +35,11 @@ def test_a_prompt_makes_a_sandbox_that_waits_for_more(page: Page, platform: Plat
     page.get_by_label("Project", exact=True).select_option("New project…")
     page.get_by_label("New project").fill(f"prompted-{uuid4().hex[:6]}")
     page.get_by_label("Prompt").fill("An agent that talks to a person")
-    page.get_by_label("Budget in dollars").fill("-1")
-    expect(page.get_by_role("button", name="Start")).to_be_disabled()
-    page.get_by_label("Budget in dollars").fill("2.5")
+    page.get_by_label("Budget (USD)").fill("-1")
+    expect(page.get_by_role("button", name="Start sandbox")).to_be_disabled()
+    page.get_by_label("Budget (USD)").fill("2.5")
     assert violations(page, "light") == []
-    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Start sandbox").click()
 
     page.wait_for_url(re.compile("/sandbox/omoios-"))
     expect(badge(page)).to_have_text("Waiting")
@@ -49,13 +49,13 @@ def test_a_prompt_makes_a_sandbox_that_waits_for_more(page: Page, platform: Plat
 
     sandbox_id = page.url.rpartition("/")[2].partition("?")[0]
     page.get_by_role("link", name="Sandboxes", exact=True).click()
-    page.get_by_role("searchbox", name="Search by id or title").fill(sandbox_id)
+    page.get_by_role("searchbox", name="Search by ID or title").fill(sandbox_id)
     expect(page.get_by_role("row")).to_have_count(2)
     expect(page.get_by_role("button", name=re.compile("^running 1"))).to_be_visible()
-    page.get_by_role("button", name=f"Stop {sandbox_id}").click()
-    page.get_by_role("dialog").get_by_role("button", name="Stop it").click()
+    page.get_by_role("button", name=f"Stop sandbox {sandbox_id}").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop sandbox").click()
     expect(page.get_by_role("row").last).to_contain_text("Unchecked")
-    expect(page.get_by_role("button", name=f"Stop {sandbox_id}")).to_have_count(0)
+    expect(page.get_by_role("button", name=f"Stop sandbox {sandbox_id}")).to_have_count(0)
     assert violations(page, "light") == []
 
 
@@ -65,16 +65,16 @@ def test_two_runs_are_compared_step_by_step(page: Page, platform: Platform) -> N
         finished(platform, "Runs compared, the second", OTHER),
     )
     page.goto("/sandboxes?q=compared")
-    page.get_by_label(f"Choose {one} to compare").check()
-    page.get_by_label(f"Choose {other} to compare").check()
-    page.get_by_role("link", name="Compare the two").click()
+    page.get_by_label(f"Select {one} to compare").check()
+    page.get_by_label(f"Select {other} to compare").check()
+    page.get_by_role("link", name="Compare sandboxes").click()
 
     steps = page.get_by_role("region", name="Steps").get_by_role("listitem")
     expect(
         page.get_by_role("table", name="Files changed").get_by_role("row", name=re.compile("one.txt"))
     ).to_contain_text("+1")
     expect(steps.filter(has_text="one.txt").first).to_contain_text("two.txt")
-    page.get_by_label("Only what differs").check()
+    page.get_by_label("Only differences").check()
     expect(steps.filter(has_text="echo same")).to_have_count(0)
     assert violations(page, "light") == []
     steps.get_by_role("link", name=re.compile("one.txt")).first.click()
@@ -85,4 +85,4 @@ def test_a_sandbox_that_is_not_there_says_so(page: Page, platform: Platform) -> 
     page.goto("/sandbox/omoios-00000000-000000")
     expect(page.get_by_role("alert")).to_contain_text("The sandbox was not found")
     page.goto("/sandboxes?q=nothing-is-called-this")
-    expect(page.get_by_text("No sandbox matches")).to_be_visible()
+    expect(page.get_by_text("No sandboxes match")).to_be_visible()

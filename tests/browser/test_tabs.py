@@ -27,7 +27,7 @@ def test_eight_tabs_on_sandboxes_are_live_at_once(context: BrowserContext, platf
     for task in tasks:
         platform.post(f"/tasks/{task['id']}/cancel")
     for tab in tabs:
-        expect(tab.get_by_text("It takes no more messages")).to_be_visible()
+        expect(tab.get_by_text("It no longer accepts messages")).to_be_visible()
 
 
 def test_what_is_typed_sent_or_chosen_in_one_tab_is_so_in_the_other(
@@ -46,7 +46,7 @@ def test_what_is_typed_sent_or_chosen_in_one_tab_is_so_in_the_other(
 
     expect(other.locator("html")).to_have_attribute("data-theme", "light")
     one.get_by_role("button", name="Account: ").click()
-    one.get_by_role("menuitem", name="Switch between light and dark").click()
+    one.get_by_role("menuitem", name="Toggle dark mode").click()
     expect(other.locator("html")).to_have_attribute("data-theme", "dark")
     platform.post(f"/tasks/{task['id']}/cancel")
 

@@ -42,10 +42,10 @@ def test_a_failed_task_says_why_and_is_tried_again_with_a_word(page: Page, platf
     expect(page.get_by_role("link", name="Attempt 1", exact=True)).to_be_visible()
     assert violations(page, "light") == []
 
-    page.get_by_role("button", name="Try again").click()
-    window = page.get_by_role("dialog", name="Try again")
-    window.get_by_label("A word to the agent").fill("Use math.comb.")
-    window.get_by_role("button", name="Try again").click()
+    page.get_by_role("button", name="Retry task").click()
+    window = page.get_by_role("dialog", name="Retry task")
+    window.get_by_label("Message to the agent").fill("Use math.comb.")
+    window.get_by_role("button", name="Retry task").click()
 
     expect(window).to_be_hidden()
     expect(page.get_by_role("link", name="Attempt 2", exact=True)).to_be_visible()
@@ -60,11 +60,11 @@ def test_a_running_ticket_is_cancelled_only_when_that_is_confirmed(page: Page, p
     page.goto(f"/tickets/{task['ticket_id']}")
     expect(page.get_by_role("link", name="Watch the agent")).to_be_visible()
 
-    page.get_by_role("button", name="Cancel the ticket").click()
-    page.get_by_role("button", name="Keep it").click()
+    page.get_by_role("button", name="Cancel ticket").click()
+    page.get_by_role("button", name="Keep ticket").click()
     assert platform.task(task["id"])["status"] == "running"
-    page.get_by_role("button", name="Cancel the ticket").click()
-    page.get_by_role("dialog").get_by_role("button", name="Cancel the ticket").click()
+    page.get_by_role("button", name="Cancel ticket").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel ticket").click()
 
     expect(page.get_by_role("status").get_by_text("Cancelled", exact=True)).to_be_visible()
     wait_for("the sandbox to end", lambda: platform.sandboxes(task["id"])[0]["ended_at"])
@@ -75,7 +75,7 @@ def test_a_ticket_that_waits_names_what_it_waits_for(page: Page, platform: Platf
     second = platform.ticket("It comes second", project_id=first["project_id"], depends_on=[first["ticket_id"]])
     page.goto(f"/tickets/{second['ticket_id']}")
     expect(page.get_by_text("Blocked by")).to_be_visible()
-    page.get_by_label("About the ticket").get_by_role("link", name="Nobody knows how").click()
+    page.get_by_label("Ticket details").get_by_role("link", name="Nobody knows how").click()
     expect(page.get_by_role("heading", name="Nobody knows how", level=1)).to_be_visible()
 
 
@@ -91,21 +91,21 @@ def test_an_unchecked_result_is_checked_on_request_and_the_verdict_arrives(page:
     panel = page.get_by_label(f"Task {task['title']}")
     expect(panel.get_by_text("Unchecked: no acceptance commands")).to_be_visible()
 
-    panel.get_by_role("button", name="Add a check and run it now").click()
-    window = page.get_by_role("dialog", name="Add a check")
-    expect(window.get_by_role("button", name="Run the checks now")).to_be_disabled()
+    panel.get_by_role("button", name="Add check").click()
+    window = page.get_by_role("dialog", name="Add check")
+    expect(window.get_by_role("button", name="Run checks")).to_be_disabled()
     window.get_by_label("Commands").fill("grep no answer.txt\n")
     assert violations(page, "light") == []
-    window.get_by_role("button", name="Run the checks now").click()
+    window.get_by_role("button", name="Run checks").click()
     expect(window).to_be_hidden()
     expect(panel.get_by_text("Failed: `grep no answer.txt` ended with exit code 1.")).to_be_visible()
 
-    panel.get_by_role("button", name="Add a check and run it now").click()
+    panel.get_by_role("button", name="Add check").click()
     window.get_by_label("Commands").fill("grep yes answer.txt")
-    window.get_by_role("button", name="Run the checks now").click()
+    window.get_by_role("button", name="Run checks").click()
     expect(page.get_by_role("status").get_by_text("Done, verified", exact=True)).to_be_visible()
     expect(panel.get_by_text("passed", exact=True)).to_be_visible()
-    expect(panel.get_by_role("button", name="Add a check and run it now")).to_have_count(0)
+    expect(panel.get_by_role("button", name="Add check")).to_have_count(0)
     again = platform.task(task["id"])
     assert (again["status"], again["attempt"], again["outcome"]) == ("completed", 1, "verified")
 
@@ -121,6 +121,6 @@ def test_files_that_judge_a_change_and_were_modified_by_it_are_named(page: Page,
     page.goto(f"/tickets/{task['ticket_id']}")
 
     note = page.get_by_role("note")
-    expect(note).to_contain_text("This change modified files its checks depend on:")
+    expect(note).to_contain_text("This change modified files that its checks depend on:")
     expect(note.get_by_role("listitem")).to_have_text(["tests/test_answer.py"])
     assert violations(page, "dark") == []

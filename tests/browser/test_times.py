@@ -28,16 +28,16 @@ def test_times_are_exact_and_in_utc_on_every_page_once_that_is_chosen(
     page, other = context.new_page(), context.new_page()
     sandbox_id = finished(platform, "a long run", LONG)
     page.goto(f"/sandbox/{sandbox_id}")
-    time = row(page, "Agent says that it is done").locator("time")
+    time = row(page, "Agent reported completion").locator("time")
     expect(time).to_have_text(RELATIVE)
     other.goto("/sandboxes")
     listed = other.get_by_role("row").filter(has_text=sandbox_id).locator("td > time").first
     expect(listed).to_have_text(RELATIVE)
 
-    choose(page, "Exact times")
+    choose(page, "Show absolute times")
     expect(time).to_have_text(EXACT)
     here = time.inner_text()
-    choose(page, "Times in UTC")
+    choose(page, "Show times in UTC")
     expect(time).to_have_text(EXACT_UTC)
     assert time.inner_text().removesuffix(" UTC") != here
     expect(listed).to_have_text(EXACT_UTC)
@@ -46,7 +46,7 @@ def test_times_are_exact_and_in_utc_on_every_page_once_that_is_chosen(
     expect(time).to_have_text(EXACT_UTC)
     assert violations(page) == []
     page.get_by_role("button", name="Account: ").click()
-    expect(page.get_by_role("menuitemcheckbox", name="Times in UTC")).to_be_checked()
+    expect(page.get_by_role("menuitemcheckbox", name="Show times in UTC")).to_be_checked()
     assert violations(page) == []
     page.keyboard.press("Escape")
     page.set_viewport_size({"width": 390, "height": 844})
@@ -60,7 +60,7 @@ def test_a_press_on_a_time_turns_all_of_them_and_one_in_a_link_or_button_is_thei
     task = a_run(platform, "a long run", LONG)
     platform.until(task["id"], "completed")
     page.goto(f"/sandbox/{sandbox_of(platform, task)}")
-    time = row(page, "Agent says that it is done").locator("time")
+    time = row(page, "Agent reported completion").locator("time")
     time.click()
     expect(time).to_have_text(EXACT)
     time.click()

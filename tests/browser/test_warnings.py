@@ -18,7 +18,7 @@ def test_a_warning_is_shown_on_every_page_until_it_is_cleared(page: Page, platfo
     with psycopg.connect(plain_url(embedded.url(platform.data_dir)), autocommit=True) as database:
         database.execute(REPORT)
         page.goto("/sandboxes")
-        banner = page.get_by_role("status", name="Warnings of the platform")
+        banner = page.get_by_role("status", name="Platform warnings")
         expect(banner).to_contain_text("The disk of this test is full; free some space.")
         assert violations(page, "light") == []
         banner.get_by_role("link").click()
@@ -27,5 +27,5 @@ def test_a_warning_is_shown_on_every_page_until_it_is_cleared(page: Page, platfo
         assert violations(page, "dark") == []
         database.execute("DELETE FROM platform_warnings WHERE key = 'test_disk'")
     page.reload()
-    expect(page.get_by_role("heading", name="Queue: open tasks")).to_be_visible()
+    expect(page.get_by_role("heading", name="Task queue")).to_be_visible()
     expect(page.get_by_text("The disk of this test is full")).to_have_count(0)

@@ -32,7 +32,7 @@ def ticking(platform: Platform, *, times: int, pause: float = 0.3) -> Json:
 
 def events_on_page(page: Page) -> list[int]:
     """The numbers of all events that a sandbox's page holds, as often as it holds them: the run is replayed."""
-    moment = page.get_by_role("slider", name="Moment of the run")
+    moment = page.get_by_role("slider", name="Replay position")
     moment.press("Home")
     seen = []
     for place in range(int(moment.get_attribute("aria-valuemax") or 0) + 1):
@@ -47,7 +47,7 @@ def events_on_page(page: Page) -> list[int]:
 
 def _heartbeats(page: Page) -> list[int]:
     """They have no place in a replay."""
-    chip = page.get_by_role("group", name="Kinds of events").get_by_role("button", name="Heartbeats")
+    chip = page.get_by_role("group", name="Event types").get_by_role("button", name="Heartbeats")
     if chip.count() == 0:
         return []
     chip.click()

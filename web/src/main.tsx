@@ -4,22 +4,22 @@ import { RouterProvider } from "@tanstack/react-router";
 import { Tooltip } from "radix-ui";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { Refusal } from "./api/client";
+import { ApiError } from "./api/client";
 import { router } from "./router";
-import { followTheme } from "./ui/theme";
-import { followTimes } from "./ui/time/time-preference";
+import { syncTheme } from "./ui/theme";
+import { syncTimes } from "./ui/time/time-preference";
 
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 30_000,
-      retry: (failures, error) => !(error instanceof Refusal && error.status < 500) && failures < 3,
+      retry: (failures, error) => !(error instanceof ApiError && error.status < 500) && failures < 3,
     },
   },
 });
 
-followTheme();
-followTimes();
+syncTheme();
+syncTimes();
 createRoot(document.getElementById("root")!).render(
   <StrictMode>
     <QueryClientProvider client={queries}>

@@ -1,64 +1,64 @@
 import { createRootRoute, createRoute, createRouter } from "@tanstack/react-router";
 import { Broken } from "./shell/page-error";
-import { NotThere } from "./shell/not-found";
+import { NotFound } from "./shell/not-found";
 import { Shell } from "./shell/shell";
-import { ahead } from "./ui/loading/lazy";
+import { preloadedComponent } from "./ui/loading/lazy";
 import { Loading } from "./ui/loading/placeholders";
 import { boardSearch, sandboxSearch, sandboxesSearch, activitySearch, compareSearch } from "./search";
 
-const root = createRootRoute({ component: Shell, notFoundComponent: NotThere });
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 
 const board = createRoute({
   getParentRoute: () => root,
   path: "/",
   validateSearch: boardSearch,
-  component: ahead("the page", () => import("./tickets/board/board-page").then((module) => module.BoardPage)),
+  component: preloadedComponent("the page", () => import("./tickets/board/board-page").then((module) => module.BoardPage)),
 });
 
 const ticket = createRoute({
   getParentRoute: () => root,
   path: "/tickets/$ticketId",
-  component: ahead("the page", () => import("./tickets/detail/ticket-page").then((module) => module.TicketPage)),
+  component: preloadedComponent("the page", () => import("./tickets/detail/ticket-page").then((module) => module.TicketPage)),
 });
 
 const sandboxes = createRoute({
   getParentRoute: () => root,
   path: "/sandboxes",
   validateSearch: sandboxesSearch,
-  component: ahead("the page", () => import("./sandboxes/list/list-page").then((module) => module.SandboxesPage)),
+  component: preloadedComponent("the page", () => import("./sandboxes/list/list-page").then((module) => module.SandboxesPage)),
 });
 
 const compare = createRoute({
   getParentRoute: () => root,
   path: "/sandboxes/compare",
   validateSearch: compareSearch,
-  component: ahead("the page", () => import("./sandboxes/compare/compare-page").then((module) => module.ComparePage)),
+  component: preloadedComponent("the page", () => import("./sandboxes/compare/compare-page").then((module) => module.ComparePage)),
 });
 
 const newSandbox = createRoute({
   getParentRoute: () => root,
   path: "/sandbox/new",
-  component: ahead("the page", () => import("./sandboxes/create/new-sandbox-page").then((module) => module.NewSandboxPage)),
+  component: preloadedComponent("the page", () => import("./sandboxes/create/new-sandbox-page").then((module) => module.NewSandboxPage)),
 });
 
 const sandbox = createRoute({
   getParentRoute: () => root,
   path: "/sandbox/$sandboxId",
   validateSearch: sandboxSearch,
-  component: ahead("the page", () => import("./sandboxes/page/sandbox-page").then((module) => module.SandboxPage)),
+  component: preloadedComponent("the page", () => import("./sandboxes/page/sandbox-page").then((module) => module.SandboxPage)),
 });
 
 const activity = createRoute({
   getParentRoute: () => root,
   path: "/activity",
   validateSearch: activitySearch,
-  component: ahead("the page", () => import("./monitoring/activity/activity-page").then((module) => module.ActivityPage)),
+  component: preloadedComponent("the page", () => import("./monitoring/activity/activity-page").then((module) => module.ActivityPage)),
 });
 
 const health = createRoute({
   getParentRoute: () => root,
   path: "/health-overview",
-  component: ahead("the page", () => import("./monitoring/health/health-page").then((module) => module.HealthPage)),
+  component: preloadedComponent("the page", () => import("./monitoring/health/health-page").then((module) => module.HealthPage)),
 });
 
 export const router = createRouter({

@@ -1,5 +1,5 @@
 import createClient, { type Middleware } from "openapi-fetch";
-import { writeOut } from "@/ui/text/control-characters";
+import { escapeControls } from "@/ui/text/control-characters";
 import { noteServerTime } from "@/ui/time/server-clock";
 import type { components, paths } from "./schema";
 
@@ -14,7 +14,7 @@ export type MessageIn = Schemas["MessageIn"];
 export type Project = Schemas["ProjectOut"];
 
 /** What the server said no to, in its own sentence. */
-export class Refusal extends Error {
+export class ApiError extends Error {
   readonly status: number;
   /** For bad input: what is wrong with each field, by its name. */
   readonly fields: Readonly<Record<string, string>>;
@@ -28,17 +28,17 @@ export class Refusal extends Error {
 }
 
 /** Why something failed, in one sentence, whatever was thrown. */
-export function reason(error: unknown): string {
-  return error instanceof Refusal ? error.message : "the server does not answer; is it running?";
+export function errorMessage(error: unknown): string {
+  return error instanceof ApiError ? error.message : "the server is unreachable; check that it is running";
 }
 
 /** Told when the browser's session is no longer known. */
 export const signedOut = new EventTarget();
 
-const refusals: Middleware = {
+const errorResponses: Middleware = {
   async onResponse({ response }) {
     noteServerTime(response.headers.get("date"));
-    if (!response.ok) throw await refusal(response);
+    if (!response.ok) throw await toApiError(response);
   },
 };
 
@@ -52,7 +52,7 @@ const readable: Middleware = {
     if (!type.includes("json") || RAW.test(schemaPath)) return;
     const { status, statusText, headers } = response;
     const said: unknown = JSON.parse(await response.text(), (_, value: unknown) =>
-      typeof value === "string" ? writeOut(value) : value,
+      typeof value === "string" ? escapeControls(value) : value,
     );
     const fresh = new Headers(headers);
     // It speaks of the bytes that came.
@@ -66,26 +66,26 @@ interface Problem {
   errors?: { loc: (string | number)[]; msg: string }[] | null;
 }
 
-async function refusal(response: Response): Promise<Refusal> {
+async function toApiError(response: Response): Promise<ApiError> {
   const { status } = response;
   if (status === 401) signedOut.dispatchEvent(new Event("signed-out"));
   const type = response.headers.get("content-type") ?? "";
-  if (!type.includes("json")) return new Refusal(status, `the server answered ${status}; try again in a moment`);
+  if (!type.includes("json")) return new ApiError(status, `the server responded with status ${status}; try again in a moment`);
   const { detail, errors }: Problem = await response.json();
   const fields = (errors ?? []).flatMap(({ loc, msg }) => (loc[1] === undefined ? [] : [[String(loc[1]), msg]]));
-  return new Refusal(
+  return new ApiError(
     status,
-    typeof detail === "string" ? detail : `the server answered ${status}`,
+    typeof detail === "string" ? detail : `the server responded with status ${status}`,
     Object.fromEntries(fields),
   );
 }
 
 export const api = createClient<paths>({ baseUrl: "/" });
 // The last one is the first to hear an answer.
-api.use(refusals, readable);
+api.use(errorResponses, readable);
 
-/** The body of an answer; refusals have been thrown before. */
-export async function answer<T>(call: Promise<{ data?: T }>): Promise<T> {
+/** The body of an answer; errorResponses have been thrown before. */
+export async function unwrap<T>(call: Promise<{ data?: T }>): Promise<T> {
   const { data } = await call;
   return data as T;
 }
@@ -93,7 +93,7 @@ export async function answer<T>(call: Promise<{ data?: T }>): Promise<T> {
 /** An address of the API that answers with text, fetched whole. */
 export async function fetchText(path: string, signal?: AbortSignal): Promise<string> {
   const response = await fetch(path, { signal });
-  if (!response.ok) throw await refusal(response);
+  if (!response.ok) throw await toApiError(response);
   return response.text();
 }
 
@@ -103,6 +103,6 @@ export async function checkSession(): Promise<void> {
 }
 
 /** A name for one wish: the same wish sent twice is fulfilled once. `randomUUID` is missing on plain http. */
-export function newKey(): string {
+export function newIdempotencyKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

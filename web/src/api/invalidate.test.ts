@@ -1,6 +1,6 @@
 import { QueryClient, QueryObserver } from "@tanstack/react-query";
 import { describe, expect, it, vi } from "vitest";
-import { followUnderWay, loadAgain } from "./invalidate";
+import { refetchWhenSettled, invalidate } from "./invalidate";
 
 const KEY = ["things", 1];
 
@@ -21,12 +21,12 @@ describe("loadAgain", () => {
   it("follows what is being loaded by one more look, however often it is overtaken", async () => {
     const { queries, queryFn, observer, answer } = asked();
     observer.subscribe(() => undefined);
-    for (let changes = 0; changes < 3; changes += 1) loadAgain(queries, ["things"]);
+    for (let changes = 0; changes < 3; changes += 1) invalidate(queries, ["things"]);
     expect(queryFn).toHaveBeenCalledTimes(1);
 
     await answer("read before the changes");
     expect(queryFn).toHaveBeenCalledTimes(2);
-    loadAgain(queries, KEY);
+    invalidate(queries, KEY);
     await answer("read before the last change");
     expect(observer.getCurrentResult().data).toBe("read before the last change");
     await answer("as it is");
@@ -39,12 +39,12 @@ describe("loadAgain", () => {
     const { queries, queryFn, observer, answer } = asked();
     const leave = observer.subscribe(() => undefined);
     await answer("first");
-    loadAgain(queries, ["things"]);
+    invalidate(queries, ["things"]);
     expect(queryFn).toHaveBeenCalledTimes(2);
     await answer("second");
     leave();
 
-    loadAgain(queries, ["things"]);
+    invalidate(queries, ["things"]);
     expect(queryFn).toHaveBeenCalledTimes(2);
     observer.subscribe(() => undefined);
     expect(queryFn).toHaveBeenCalledTimes(3);
@@ -56,7 +56,7 @@ describe("followUnderWay", () => {
     const { queries, queryFn, observer, answer } = asked();
     observer.subscribe(() => undefined);
     await answer("first");
-    followUnderWay(queries, ["things"]);
+    refetchWhenSettled(queries, ["things"]);
     expect(queryFn).toHaveBeenCalledTimes(1);
     expect(observer.getCurrentResult().isStale).toBe(false);
   });

@@ -4,8 +4,8 @@ import type { Query, QueryClient, QueryKey } from "@tanstack/react-query";
 const overtaken = new WeakSet<Query>();
 
 /** What lies under a key has become old: load it again where it is shown, and when it is shown. */
-export function loadAgain(queries: QueryClient, queryKey: QueryKey): void {
-  followUnderWay(queries, queryKey);
+export function invalidate(queries: QueryClient, queryKey: QueryKey): void {
+  refetchWhenSettled(queries, queryKey);
   void queries.invalidateQueries({ queryKey, predicate: ({ state }) => state.fetchStatus === "idle" });
 }
 
@@ -13,7 +13,7 @@ export function loadAgain(queries: QueryClient, queryKey: QueryKey): void {
  * What is being loaded under a key may have been read before a change. It is not dropped, as there may be no end of
  * changes, but followed by another look.
  */
-export function followUnderWay(queries: QueryClient, queryKey: QueryKey): void {
+export function refetchWhenSettled(queries: QueryClient, queryKey: QueryKey): void {
   for (const query of queries.getQueryCache().findAll({ queryKey }))
     if (query.state.fetchStatus !== "idle" && !overtaken.has(query)) follow(queries, query);
 }

@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { answer, api } from "@/api/client";
+import { unwrap, api } from "@/api/client";
 import { FINAL } from "@/outcome/outcome";
 import type { components } from "@/api/schema";
 
@@ -9,7 +9,7 @@ export type Day = components["schemas"]["DayOut"];
 
 export const overviewQuery = queryOptions({
   queryKey: ["overview"],
-  queryFn: ({ signal }) => answer(api.GET("/api/v1/monitoring/overview", { signal })),
+  queryFn: ({ signal }) => unwrap(api.GET("/api/v1/monitoring/overview", { signal })),
 });
 
 export interface Totals {

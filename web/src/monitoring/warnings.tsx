@@ -17,7 +17,7 @@ export function WarningBanner() {
   const { data } = useQuery({ ...overviewQuery, enabled: isAdmin, refetchInterval: EVERY_MS });
   const [first, ...others] = isAdmin ? (data?.warnings ?? []) : [];
   return (
-    <div role="status" aria-label="Warnings of the platform">
+    <div role="status" aria-label="Platform warnings">
       {first === undefined ? null : (
         <p className="flex items-center justify-center gap-2 border-b border-warn/30 bg-warn-soft px-4 py-1.5 text-xs text-warn">
           <TriangleAlert aria-hidden className="size-3.5 shrink-0" />

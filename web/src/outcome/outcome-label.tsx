@@ -1,13 +1,13 @@
 import type { Sandbox } from "@/api/client";
 import { Dot } from "@/ui/badge";
-import { sandboxLook, type Look } from "./outcome";
+import { sandboxStyle, type StatusStyle } from "./outcome";
 
 /** A dot and the words for it. */
-export function LookLabel({ look, pulse = false, title }: { look: Look; pulse?: boolean; title?: string }) {
+export function StatusLabel({ look, pulse = false, title }: { look: StatusStyle; pulse?: boolean; title?: string }) {
   return (
     <span className="inline-flex items-center gap-1.5 whitespace-nowrap" title={title}>
       <Dot tone={look.tone} pulse={pulse} />
-      {look.words}
+      {look.label}
     </span>
   );
 }
@@ -15,5 +15,5 @@ export function LookLabel({ look, pulse = false, title }: { look: Look; pulse?: 
 /** What a sandbox does, or what came of it. */
 export function SandboxOutcome({ sandbox }: { sandbox: Sandbox }) {
   const isAtWork = sandbox.status === "running" || sandbox.status === "creating";
-  return <LookLabel look={sandboxLook(sandbox)} pulse={isAtWork} title={`Sandbox ${sandbox.status}`} />;
+  return <StatusLabel look={sandboxStyle(sandbox)} pulse={isAtWork} title={`Sandbox ${sandbox.status}`} />;
 }

@@ -1,28 +1,28 @@
 import { expect, it } from "vitest";
 import type { Sandbox, Ticket } from "@/api/client";
-import { LOOKS, outcomeIn, sandboxLook, ticketLook, verdictOf } from "./outcome";
+import { OUTCOME_STYLES, outcomeIn, sandboxStyle, ticketStyle, verdictOf } from "./outcome";
 
-const ofSandbox = (status: Sandbox["status"], outcome: Sandbox["outcome"]) => sandboxLook({ status, outcome });
-const ofTicket = (status: Ticket["status"], outcome: Ticket["outcome"]) => ticketLook({ status, outcome });
+const ofSandbox = (status: Sandbox["status"], outcome: Sandbox["outcome"]) => sandboxStyle({ status, outcome });
+const ofTicket = (status: Ticket["status"], outcome: Ticket["outcome"]) => ticketStyle({ status, outcome });
 
 it("is green for nothing but what was verified", () => {
-  const green = Object.entries(LOOKS).filter(([, { tone }]) => tone === "good");
+  const green = Object.entries(OUTCOME_STYLES).filter(([, { tone }]) => tone === "good");
   expect(green.map(([outcome]) => outcome)).toEqual(["verified"]);
 });
 
 it("shows a sandbox that ended by what came of it, not by how it ended", () => {
-  expect(ofSandbox("stopped", "failed")).toEqual({ tone: "bad", words: "Failed" });
-  expect(ofSandbox("stopped", "verified")).toEqual({ tone: "good", words: "Verified" });
-  expect(ofSandbox("stopped", "unchecked")).toEqual({ tone: "neutral", words: "Unchecked" });
-  expect(ofSandbox("lost", "no_result")).toEqual({ tone: "warn", words: "Ended without result" });
-  expect(ofSandbox("stopped", "in_progress").words).toBe("Being checked");
-  expect(ofSandbox("running", "in_progress").words).toBe("Running");
+  expect(ofSandbox("stopped", "failed")).toEqual({ tone: "bad", label: "Failed" });
+  expect(ofSandbox("stopped", "verified")).toEqual({ tone: "good", label: "Verified" });
+  expect(ofSandbox("stopped", "unchecked")).toEqual({ tone: "neutral", label: "Unchecked" });
+  expect(ofSandbox("lost", "no_result")).toEqual({ tone: "warn", label: "Ended without a result" });
+  expect(ofSandbox("stopped", "in_progress").label).toBe("Checking result");
+  expect(ofSandbox("running", "in_progress").label).toBe("Running");
 });
 
 it("says of a ticket that is done whether anything was proved", () => {
-  expect(ofTicket("done", "verified")).toEqual({ tone: "good", words: "Done, verified" });
-  expect(ofTicket("done", "unchecked")).toEqual({ tone: "neutral", words: "Done, unchecked" });
-  expect(ofTicket("blocked", "failed")).toEqual({ tone: "bad", words: "Blocked" });
+  expect(ofTicket("done", "verified")).toEqual({ tone: "good", label: "Done, verified" });
+  expect(ofTicket("done", "unchecked")).toEqual({ tone: "neutral", label: "Done, unchecked" });
+  expect(ofTicket("blocked", "failed")).toEqual({ tone: "bad", label: "Blocked" });
   expect(ofTicket("blocked", "open").tone).toBe("neutral");
 });
 

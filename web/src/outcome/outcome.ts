@@ -5,19 +5,19 @@ import type { Tone } from "@/ui/badge";
 export type Outcome = components["schemas"]["Outcome"];
 
 /** How something is shown: its colour and its words. */
-export interface Look {
+export interface StatusStyle {
   tone: Tone;
-  words: string;
+  label: string;
 }
 
 /** The one place that decides how an outcome looks. The server decides the outcome itself. */
-export const LOOKS: Record<Outcome, Look> = {
-  open: { tone: "neutral", words: "Open" },
-  in_progress: { tone: "info", words: "In progress" },
-  verified: { tone: "good", words: "Verified" },
-  unchecked: { tone: "neutral", words: "Unchecked" },
-  failed: { tone: "bad", words: "Failed" },
-  no_result: { tone: "warn", words: "Ended without result" },
+export const OUTCOME_STYLES: Record<Outcome, StatusStyle> = {
+  open: { tone: "neutral", label: "Open" },
+  in_progress: { tone: "info", label: "In progress" },
+  verified: { tone: "good", label: "Verified" },
+  unchecked: { tone: "neutral", label: "Unchecked" },
+  failed: { tone: "bad", label: "Failed" },
+  no_result: { tone: "warn", label: "Ended without a result" },
 };
 
 /** The outcomes of what has ended, the best first. */
@@ -25,7 +25,7 @@ export const FINAL = ["verified", "unchecked", "failed", "no_result"] as const s
 
 /** Whatever the stream or an event carries; null if it is no outcome. */
 export function outcomeIn(value: unknown): Outcome | null {
-  return typeof value === "string" && Object.hasOwn(LOOKS, value) ? (value as Outcome) : null;
+  return typeof value === "string" && Object.hasOwn(OUTCOME_STYLES, value) ? (value as Outcome) : null;
 }
 
 /** The verdict that a `task.verified` event carries. Events of earlier versions have none: there, `verified` without
@@ -37,17 +37,17 @@ export function verdictOf(data: Readonly<Record<string, unknown>>): Outcome {
   return Array.isArray(data.checks) && data.checks.length > 0 ? "verified" : "unchecked";
 }
 
-const ALIVE: Partial<Record<Sandbox["status"], Look>> = {
-  creating: { tone: "info", words: "Creating" },
-  running: { tone: "accent", words: "Running" },
-  stopping: { tone: "warn", words: "Stopping" },
+const ALIVE: Partial<Record<Sandbox["status"], StatusStyle>> = {
+  creating: { tone: "info", label: "Creating" },
+  running: { tone: "accent", label: "Running" },
+  stopping: { tone: "warn", label: "Stopping" },
 };
 
 /** A sandbox while it lives by what it does, afterwards by what came of it. */
-export function sandboxLook({ status, outcome }: Pick<Sandbox, "status" | "outcome">): Look {
+export function sandboxStyle({ status, outcome }: Pick<Sandbox, "status" | "outcome">): StatusStyle {
   const alive = ALIVE[status];
   if (alive !== undefined) return alive;
-  return outcome === "in_progress" ? { tone: "info", words: "Being checked" } : LOOKS[outcome];
+  return outcome === "in_progress" ? { tone: "info", label: "Checking result" } : OUTCOME_STYLES[outcome];
 }
 
 /** Why a sandbox ended, where its outcome does not say it: a worker that ended as it should says nothing about its work. */
@@ -55,7 +55,7 @@ export function endReason({ status, outcome, end_reason: reason }: Pick<Sandbox,
   return status === "stopped" && outcome !== "no_result" ? null : reason;
 }
 
-const TICKET_WORDS: Record<Ticket["status"], string> = {
+const TICKET_LABELS: Record<Ticket["status"], string> = {
   backlog: "Backlog",
   analyzing: "Analyzing",
   building: "Building",
@@ -66,8 +66,8 @@ const TICKET_WORDS: Record<Ticket["status"], string> = {
 };
 
 /** A ticket's status in the colour of its outcome; what is done says whether anything was proved. */
-export function ticketLook({ status, outcome }: Pick<Ticket, "status" | "outcome">): Look {
-  const words = TICKET_WORDS[status];
-  if (status !== "done") return { tone: LOOKS[outcome].tone, words };
-  return { tone: LOOKS[outcome].tone, words: outcome === "in_progress" ? words : `${words}, ${LOOKS[outcome].words.toLowerCase()}` };
+export function ticketStyle({ status, outcome }: Pick<Ticket, "status" | "outcome">): StatusStyle {
+  const label = TICKET_LABELS[status];
+  if (status !== "done") return { tone: OUTCOME_STYLES[outcome].tone, label };
+  return { tone: OUTCOME_STYLES[outcome].tone, label: outcome === "in_progress" ? label : `${label}, ${OUTCOME_STYLES[outcome].label.toLowerCase()}` };
 }

@@ -1,15 +1,15 @@
-import { answer, api, newKey } from "@/api/client";
-import { wantedProject } from "./project-input";
+import { unwrap, api, newIdempotencyKey } from "@/api/client";
+import { parseProject } from "./project-input";
 
 /** How a ticket names its project. */
 export type ProjectOfTicket = { project_id: string } | { github_owner: string; github_repo: string };
 
 /** The project that was written, made if need be. A repository's is found or made by the server with the ticket. */
-export async function madeProject(text: string, key: string = newKey()): Promise<ProjectOfTicket> {
-  const wanted = wantedProject(text);
+export async function ensureProject(text: string, key: string = newIdempotencyKey()): Promise<ProjectOfTicket> {
+  const wanted = parseProject(text);
   if (wanted.kind === "repository") return { github_owner: wanted.owner, github_repo: wanted.repository };
   const header = { "Idempotency-Key": key };
   const body = { name: wanted.kind === "name" ? wanted.name : "" };
-  const made = await answer(api.POST("/api/v1/projects", { params: { header }, body: body as never }));
+  const made = await unwrap(api.POST("/api/v1/projects", { params: { header }, body: body as never }));
   return { project_id: made.id };
 }

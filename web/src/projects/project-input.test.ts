@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
-import { wantedProject } from "./project-input";
+import { parseProject } from "./project-input";
 
 it("takes owner/name for a repository", () => {
-  expect(wantedProject(" kivo360/OmoiOS ")).toEqual({ kind: "repository", owner: "kivo360", repository: "OmoiOS" });
+  expect(parseProject(" kivo360/OmoiOS ")).toEqual({ kind: "repository", owner: "kivo360", repository: "OmoiOS" });
 });
 
 it("takes a repository's address for the repository", () => {
-  expect(wantedProject("https://github.com/kivo360/OmoiOS.git")).toEqual({
+  expect(parseProject("https://github.com/kivo360/OmoiOS.git")).toEqual({
     kind: "repository",
     owner: "kivo360",
     repository: "OmoiOS",
@@ -14,10 +14,10 @@ it("takes a repository's address for the repository", () => {
 });
 
 it("takes anything else for a name", () => {
-  expect(wantedProject("My tools")).toEqual({ kind: "name", name: "My tools" });
-  expect(wantedProject("this / that")).toEqual({ kind: "name", name: "this / that" });
+  expect(parseProject("My tools")).toEqual({ kind: "name", name: "My tools" });
+  expect(parseProject("this / that")).toEqual({ kind: "name", name: "this / that" });
 });
 
 it("knows nothing when it sees nothing", () => {
-  expect(wantedProject("  ")).toEqual({ kind: "nothing" });
+  expect(parseProject("  ")).toEqual({ kind: "nothing" });
 });

@@ -1,10 +1,10 @@
 /** What was written for a new project: a repository (`owner/name`) or just a name. */
-export type WantedProject =
+export type ParsedProject =
   | { kind: "repository"; owner: string; repository: string }
   | { kind: "name"; name: string }
   | { kind: "nothing" };
 
-export function wantedProject(text: string): WantedProject {
+export function parseProject(text: string): ParsedProject {
   const written = text
     .trim()
     .replace(/^https?:\/\/[^/]+\//, "")

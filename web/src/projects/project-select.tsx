@@ -8,7 +8,7 @@ export function ProjectSelect({ project, onChange }: { project: string | undefin
   return (
     <Select aria-label="Project" title={projects.get(project ?? "")} className="max-w-44" value={project ?? ""} onChange={({ target }) => onChange(target.value || undefined)}>
       <option value="">All projects</option>
-      {project === undefined || projects.has(project) ? null : <option value={project}>Another project</option>}
+      {project === undefined || projects.has(project) ? null : <option value={project}>Unknown project</option>}
       {Array.from(projects, ([id, name]) => (
         <option key={id} value={id}>
           {name}

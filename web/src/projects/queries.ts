@@ -1,5 +1,5 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
-import { answer, api, type Project } from "@/api/client";
+import { unwrap, api, type Project } from "@/api/client";
 
 /** Every project that one may see, newest first. */
 export const projectsQuery = queryOptions({
@@ -9,7 +9,7 @@ export const projectsQuery = queryOptions({
     let cursor: string | null | undefined;
     do {
       const query = { limit: 200, cursor };
-      const page = await answer(api.GET("/api/v1/projects", { params: { query }, signal }));
+      const page = await unwrap(api.GET("/api/v1/projects", { params: { query }, signal }));
       found.push(...page.items);
       cursor = page.next_cursor;
     } while (cursor);

@@ -1,18 +1,18 @@
 import { queryOptions } from "@tanstack/react-query";
-import { answer, api } from "@/api/client";
+import { unwrap, api } from "@/api/client";
 
 export const sandboxQuery = (sandboxId: string) =>
   queryOptions({
     queryKey: ["sandbox", sandboxId],
     queryFn: ({ signal }) =>
-      answer(api.GET("/api/v1/sandboxes/{sandbox_id}", { params: { path: { sandbox_id: sandboxId } }, signal })),
+      unwrap(api.GET("/api/v1/sandboxes/{sandbox_id}", { params: { path: { sandbox_id: sandboxId } }, signal })),
   });
 
 export const sandboxesQuery = (filter: { status?: string; project?: string }) =>
   queryOptions({
     queryKey: ["sandboxes", filter],
     queryFn: ({ signal }) =>
-      answer(
+      unwrap(
         api.GET("/api/v1/sandboxes", {
           params: { query: { status: filter.status as never, project_id: filter.project, limit: 100 } },
           signal,
@@ -25,12 +25,12 @@ export const attemptsQuery = (taskId: string) =>
   queryOptions({
     queryKey: ["sandboxes", { task: taskId }],
     queryFn: ({ signal }) =>
-      answer(api.GET("/api/v1/sandboxes", { params: { query: { task_id: taskId, limit: 200 } }, signal })),
+      unwrap(api.GET("/api/v1/sandboxes", { params: { query: { task_id: taskId, limit: 200 } }, signal })),
   });
 
 export const taskQuery = (taskId: string) =>
   queryOptions({
     queryKey: ["task", taskId],
     queryFn: ({ signal }) =>
-      answer(api.GET("/api/v1/tasks/{task_id}", { params: { path: { task_id: taskId } }, signal })),
+      unwrap(api.GET("/api/v1/tasks/{task_id}", { params: { path: { task_id: taskId } }, signal })),
   });

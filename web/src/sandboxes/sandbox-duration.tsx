@@ -3,12 +3,12 @@ import { useNow } from "@/ui/time/time";
 import { duration } from "@/ui/time/format";
 
 /** How long a sandbox has been there. */
-export function Lasted({ sandbox }: { sandbox: Sandbox }) {
+export function SandboxDuration({ sandbox }: { sandbox: Sandbox }) {
   const begun = Date.parse(sandbox.created_at);
-  return sandbox.ended_at === null ? <Lasting begun={begun} /> : duration(Date.parse(sandbox.ended_at) - begun);
+  return sandbox.ended_at === null ? <RunningDuration begun={begun} /> : duration(Date.parse(sandbox.ended_at) - begun);
 }
 
-function Lasting({ begun }: { begun: number }) {
+function RunningDuration({ begun }: { begun: number }) {
   const now = useNow();
   return <span className="tabular-nums">{duration(Math.max(0, Math.floor((now - begun) / 1000) * 1000))}</span>;
 }

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { OctagonX } from "lucide-react";
 import { useEffect, useState } from "react";
-import { answer, api, reason, type Sandbox } from "@/api/client";
+import { unwrap, api, errorMessage, type Sandbox } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { sentence } from "@/ui/text/sentence";
@@ -10,7 +10,7 @@ import { sentence } from "@/ui/text/sentence";
 export function StopDialog({ sandbox, onClose }: { sandbox: Sandbox; onClose: () => void }) {
   const queries = useQueryClient();
   const stop = useMutation({
-    mutationFn: () => answer(api.DELETE("/api/v1/sandboxes/{sandbox_id}", { params: { path: { sandbox_id: sandbox.id } } })),
+    mutationFn: () => unwrap(api.DELETE("/api/v1/sandboxes/{sandbox_id}", { params: { path: { sandbox_id: sandbox.id } } })),
     onSuccess: () => {
       onClose();
       void queries.invalidateQueries({ queryKey: ["sandboxes"] });
@@ -20,18 +20,18 @@ export function StopDialog({ sandbox, onClose }: { sandbox: Sandbox; onClose: ()
   return (
     <Dialog open onOpenChange={onClose} title="Stop this sandbox?" description={sandbox.id}>
       <p className="text-soft">
-        The agent is stopped. Its conversation and its uncommitted work are saved. A task that is not done yet fails until someone tries it
-        again. Messages that it has not read are not delivered.
+        The agent stops. Its conversation and uncommitted work are saved. A task that is not done fails until someone retries
+        it. Messages that the agent has not received are not delivered.
       </p>
       {stop.isError ? (
         <p role="alert" className="mt-3 text-bad">
-          {sentence(reason(stop.error))}
+          {sentence(errorMessage(stop.error))}
         </p>
       ) : null}
       <div className="mt-4 flex justify-end gap-2">
-        <Button onClick={onClose}>Let it work</Button>
+        <Button onClick={onClose}>Keep running</Button>
         <Button variant="danger" disabled={stop.isPending} onClick={() => stop.mutate()}>
-          {stop.isPending ? "Stopping…" : "Stop it"}
+          {stop.isPending ? "Stopping…" : "Stop sandbox"}
         </Button>
       </div>
     </Dialog>
@@ -50,7 +50,7 @@ export function StopButton({ sandbox }: { sandbox: Sandbox }) {
   return (
     <>
       <Button variant="danger" size="small" onClick={() => setAsks(true)}>
-        <OctagonX /> Stop
+        <OctagonX /> Stop sandbox
       </Button>
       {asks ? <StopDialog sandbox={sandbox} onClose={() => setAsks(false)} /> : null}
     </>

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { useTimes } from "@/ui/time/time";
-import { chooseTheme, currentTheme } from "@/ui/theme";
+import { setTheme, currentTheme } from "@/ui/theme";
 import { chooseTimes } from "@/ui/time/time-preference";
 import { show } from "./overlays";
 import { leave, type Me } from "./session/session";
@@ -43,19 +43,19 @@ export function AccountMenu({ me }: { me: Me }) {
           </p>
         </DropdownMenu.Label>
         <Entry icon={<CommandIcon />} onSelect={() => show("palette")}>
-          Go anywhere
+          Command palette
         </Entry>
         <Entry icon={<Keyboard />} onSelect={() => show("keys")}>
-          Keys
+          Keyboard shortcuts
         </Entry>
-        <Entry icon={<SunMoon />} onSelect={() => chooseTheme(currentTheme() === "dark" ? "light" : "dark")}>
-          Switch between light and dark
+        <Entry icon={<SunMoon />} onSelect={() => setTheme(currentTheme() === "dark" ? "light" : "dark")}>
+          Toggle dark mode
         </Entry>
         <Choice isChosen={times.isExact} onChange={(isExact) => chooseTimes({ isExact })}>
-          Exact times
+          Show absolute times
         </Choice>
         <Choice isChosen={times.isUtc} onChange={(isUtc) => chooseTimes({ isUtc })}>
-          Times in UTC
+          Show times in UTC
         </Choice>
         <Entry icon={<LogOut />} onSelect={() => void leave()}>
           Sign out

@@ -4,11 +4,11 @@ import { Command } from "cmdk";
 import { Activity, Boxes, HeartPulse, Keyboard, LogOut, Plus, SquareKanban, SunMoon, Ticket as TicketIcon } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";
 import { useDeferredValue, useState, type ReactNode } from "react";
-import { sandboxLook, ticketLook } from "@/outcome/outcome";
+import { sandboxStyle, ticketStyle } from "@/outcome/outcome";
 import { sandboxesQuery } from "@/sandboxes/queries";
 import { ticketSearchQuery } from "@/tickets/queries";
 import { Dot } from "@/ui/badge";
-import { chooseTheme, currentTheme } from "@/ui/theme";
+import { setTheme, currentTheme } from "@/ui/theme";
 import { useFocusReturn } from "@/ui/hooks/use-focus-return";
 import { Keys } from "./shortcuts/shortcuts-dialog";
 import { show } from "./overlays";
@@ -27,7 +27,7 @@ function worth(value: string, typed: string): number {
 }
 
 /** Go anywhere, do anything, by a few letters. */
-export function Palette({ onClose }: { onClose: () => void }) {
+export function CommandPalette({ onClose }: { onClose: () => void }) {
   const [words, setWords] = useState("");
   const focus = useFocusReturn();
   const then = (run: () => unknown) => () => {
@@ -49,16 +49,16 @@ export function Palette({ onClose }: { onClose: () => void }) {
           }}
           className="fixed top-[10vh] left-1/2 z-50 w-[min(36rem,calc(100vw-1.5rem))] -translate-x-1/2 overflow-hidden rounded-xl border bg-raised shadow-2xl"
         >
-          <Radix.Title className="sr-only">Go anywhere, do anything</Radix.Title>
+          <Radix.Title className="sr-only">Command palette</Radix.Title>
           <Command label="Commands" loop filter={worth}>
             <Command.Input
               value={words}
               onValueChange={setWords}
-              placeholder="A page, a ticket, a sandbox, something to do…"
+              placeholder="Search pages, tickets, sandboxes and commands"
               className="h-11 w-full border-b bg-transparent px-4 text-sm outline-none placeholder:text-faint"
             />
             <Command.List className="max-h-[60vh] overflow-y-auto p-1.5">
-              <Command.Empty className="px-3 py-6 text-center text-soft">Nothing is called that.</Command.Empty>
+              <Command.Empty className="px-3 py-6 text-center text-soft">No results.</Command.Empty>
               <Doings then={then} />
               <Places then={then} />
               <Tickets words={words} then={then} />
@@ -76,18 +76,18 @@ type Then = (run: () => unknown) => () => void;
 function Doings({ then }: { then: Then }) {
   const navigate = useNavigate();
   return (
-    <Command.Group heading="Do" className={GROUP}>
+    <Command.Group heading="Commands" className={GROUP}>
       <Item icon={<Plus />} keys="c" onSelect={then(() => show("new-ticket"))}>
         New ticket
       </Item>
       <Item icon={<Plus />} onSelect={then(() => navigate({ to: "/sandbox/new" }))}>
         New sandbox
       </Item>
-      <Item icon={<SunMoon />} onSelect={then(() => chooseTheme(currentTheme() === "dark" ? "light" : "dark"))}>
-        Switch between light and dark
+      <Item icon={<SunMoon />} onSelect={then(() => setTheme(currentTheme() === "dark" ? "light" : "dark"))}>
+        Toggle dark mode
       </Item>
       <Item icon={<Keyboard />} keys="?" onSelect={then(() => show("keys"))}>
-        Show the keys
+        Show keyboard shortcuts
       </Item>
       <Item icon={<LogOut />} onSelect={then(() => leave())}>
         Sign out
@@ -133,8 +133,8 @@ function Tickets({ words, then }: { words: string; then: Then }) {
           <span className="min-w-0 flex-1 truncate" title={title}>
             {title}
           </span>
-          <Dot tone={ticketLook({ status, outcome }).tone} />
-          <span className="text-xs text-faint">{ticketLook({ status, outcome }).words}</span>
+          <Dot tone={ticketStyle({ status, outcome }).tone} />
+          <span className="text-xs text-faint">{ticketStyle({ status, outcome }).label}</span>
         </Command.Item>
       ))}
     </Command.Group>
@@ -159,7 +159,7 @@ function Sandboxes({ then }: { then: Then }) {
             {task_title}
           </span>
           <span className="font-mono text-2xs text-faint max-sm:hidden">{id}</span>
-          <span className="text-xs text-faint">{sandboxLook({ status, outcome }).words}</span>
+          <span className="text-xs text-faint">{sandboxStyle({ status, outcome }).label}</span>
         </Command.Item>
       ))}
     </Command.Group>

@@ -1,11 +1,11 @@
 import { useEffect, useState } from "react";
-import { useLinkState } from "@/stream/stream-provider";
+import { useConnectionState } from "@/stream/stream-provider";
 
 const PATIENCE_MS = 3_000;
 
 /** Says that the page is not live, once that has lasted; it goes by itself when the server is back. */
-export function LinkBanner() {
-  const state = useLinkState();
+export function ConnectionBanner() {
+  const state = useConnectionState();
   const [isLong, setLong] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setLong(state !== "open"), state === "open" ? 0 : PATIENCE_MS);
@@ -15,7 +15,7 @@ export function LinkBanner() {
     <div role="status" aria-live="polite">
       {isLong && state !== "open" ? (
         <p className="border-b border-warn/30 bg-warn-soft px-4 py-1.5 text-center text-xs text-warn">
-          The server is out of reach. What you see is as it was; it goes on by itself.
+          The server is unreachable, so this page may be out of date. Reconnecting…
         </p>
       ) : null}
     </div>

@@ -2,8 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useLocation, useNavigate } from "@tanstack/react-router";
 import { X } from "lucide-react";
 import { useEffect, type ReactNode } from "react";
-import { Refusal } from "@/api/client";
-import { LOOKS, type Outcome } from "@/outcome/outcome";
+import { ApiError } from "@/api/client";
+import { OUTCOME_STYLES, type Outcome } from "@/outcome/outcome";
 import { follow, takeLead, useDemo } from "@/tickets/create/demo";
 import { ticketQuery } from "@/tickets/queries";
 import { Button } from "@/ui/button";
@@ -18,7 +18,7 @@ function Guide({ ticketId }: { ticketId: string }) {
   const navigate = useNavigate();
   const path = useLocation({ select: (location) => location.pathname });
   const { data: ticket, error } = useQuery(ticketQuery(ticketId));
-  const isGone = error instanceof Refusal && error.status === 404;
+  const isGone = error instanceof ApiError && error.status === 404;
   const task = ticket?.tasks?.[0];
   const sandboxId = task?.sandbox_id ?? null;
   useEffect(() => {
@@ -36,7 +36,7 @@ function Guide({ ticketId }: { ticketId: string }) {
         {sandboxId === null || path === `/sandbox/${sandboxId}` ? null : (
           <Step>
             <Link to="/sandbox/$sandboxId" params={{ sandboxId }}>
-              {isOver(task.status) ? "See how it went" : "Watch it"}
+              {isOver(task.status) ? "Open sandbox" : "Watch the agent"}
             </Link>
           </Step>
         )}{" "}
@@ -48,7 +48,7 @@ function Guide({ ticketId }: { ticketId: string }) {
           </Step>
         ) : null}
       </p>
-      <Button variant="quiet" size="icon" className="size-6" aria-label="Close the demo's line" onClick={() => follow(null)}>
+      <Button variant="quiet" size="icon" className="size-6" aria-label="Dismiss demo banner" onClick={() => follow(null)}>
         <X />
       </Button>
     </div>
@@ -66,15 +66,15 @@ function isOver(status: string): boolean {
 function Words({ status, outcome }: { status: string; outcome: Outcome }) {
   switch (status) {
     case "completed":
-      return `The demo task is finished. Its result: ${LOOKS[outcome].words.toLowerCase()}.`;
+      return `The demo task is finished. Result: ${OUTCOME_STYLES[outcome].label.toLowerCase()}.`;
     case "failed":
     case "cancelled":
       return `The demo task has ${status === "failed" ? "failed" : "been cancelled"}.`;
     case "verifying":
-      return "The agent says it is done; the acceptance command is being run in a fresh sandbox.";
+      return "The agent has finished. Its acceptance command is running in a fresh sandbox.";
     case "running":
-      return "An agent works on the demo task in its sandbox.";
+      return "An agent is working on the demo task in its sandbox.";
     default:
-      return "The demo task gets its sandbox.";
+      return "A sandbox is being created for the demo task.";
   }
 }

@@ -1,13 +1,13 @@
 import { useQueryClient, type QueryClient, type QueryKey } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import { followUnderWay, loadAgain } from "@/api/invalidate";
-import { Refusal } from "@/api/client";
-import { useLinkState, useLive } from "@/stream/stream-provider";
+import { refetchWhenSettled, invalidate } from "@/api/invalidate";
+import { ApiError } from "@/api/client";
+import { useConnectionState, useLive } from "@/stream/stream-provider";
 import type { Item } from "@/stream/subscriptions";
-import type { TaskTold } from "@/tickets/columns";
-import { isShown, refresh, tellTask, tellTicket } from "@/tickets/cache";
+import type { TaskStatusChange } from "@/tickets/columns";
+import { isShown, refresh, applyTaskStatus, applyTicketStatus } from "@/tickets/cache";
 import type { TicketStatus } from "@/tickets/queries";
-import { useGathered } from "@/ui/hooks/use-batched";
+import { useBatched } from "@/ui/hooks/use-batched";
 
 interface Told {
   task_id?: string;
@@ -22,17 +22,17 @@ const FEW = 8;
 
 /** Every change of a state is shown as it was told, at once; then what it touched is loaded again. What could not be
  * loaded while the server was away is asked for when it is back. */
-export function Freshness() {
+export function LiveUpdates() {
   const queries = useQueryClient();
   const keys = useRef(new Map<string, QueryKey>());
   const tickets = useRef(new Set<string>());
-  const link = useLinkState();
+  const link = useConnectionState();
   useEffect(() => {
     if (link === "open") void queries.refetchQueries({ type: "active", predicate: ({ state }) => isUnanswered(state.error) });
   }, [link, queries]);
 
-  const look = useGathered(() => {
-    for (const key of keys.current.values()) loadAgain(queries, key);
+  const look = useBatched(() => {
+    for (const key of keys.current.values()) invalidate(queries, key);
     lookAtTickets(queries, [...tickets.current]);
     keys.current.clear();
     tickets.current.clear();
@@ -57,31 +57,31 @@ export function Freshness() {
 
 /** Whether the server did not answer, or could not; a no is not asked for again. */
 function isUnanswered(error: unknown): boolean {
-  return error !== null && !(error instanceof Refusal && error.status < 500);
+  return error !== null && !(error instanceof ApiError && error.status < 500);
 }
 
 function tell(queries: QueryClient, item: Item): void {
   if (item.type === "task.status") {
-    tellTask(queries, { ...(item.data as Omit<TaskTold, "sandbox_id">), sandbox_id: item.sandbox_id });
+    applyTaskStatus(queries, { ...(item.data as Omit<TaskStatusChange, "sandbox_id">), sandbox_id: item.sandbox_id });
   } else if (item.type === "ticket.status") {
     const { ticket_id, status } = item.data as { ticket_id: string; status: TicketStatus };
-    tellTicket(queries, ticket_id, status);
+    applyTicketStatus(queries, ticket_id, status);
   }
 }
 
 function lookAtTickets(queries: QueryClient, ids: readonly string[]): void {
   if (ids.length > FEW) {
-    loadAgain(queries, ["tickets"]);
-    for (const id of ids) loadAgain(queries, ["ticket", id]);
+    invalidate(queries, ["tickets"]);
+    for (const id of ids) invalidate(queries, ["ticket", id]);
     return;
   }
   for (const id of ids) {
     if (isShown(queries, id)) {
-      followUnderWay(queries, ["tickets"]);
+      refetchWhenSettled(queries, ["tickets"]);
       refresh(queries, id).catch(() => queries.invalidateQueries({ queryKey: ["tickets"] }));
     } else {
-      loadAgain(queries, ["tickets"]);
-      loadAgain(queries, ["ticket", id]);
+      invalidate(queries, ["tickets"]);
+      invalidate(queries, ["ticket", id]);
     }
   }
 }

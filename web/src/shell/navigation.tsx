@@ -8,7 +8,7 @@ const PLACES = [
   { to: "/health-overview", label: "Health", icon: HeartPulse },
 ] as const;
 
-export function Nav() {
+export function Navigation() {
   return (
     <nav aria-label="Main" className="flex items-center gap-0.5">
       {PLACES.map(({ to, label, icon: Icon }) => (

@@ -1,12 +1,12 @@
 import { Link } from "@tanstack/react-router";
 import { Empty } from "@/ui/loading/placeholders";
-import { useTitle } from "./page-title";
+import { usePageTitle } from "./page-title";
 
-export function NotThere() {
-  useTitle("No such page");
+export function NotFound() {
+  usePageTitle("Page not found");
   return (
-    <Empty title="There is no such page" isPage>
-      The address may be old. Go to the{" "}
+    <Empty title="Page not found" isPage>
+      The link may be out of date. Go to the{" "}
       <Link to="/" className="text-accent underline">
         board
       </Link>

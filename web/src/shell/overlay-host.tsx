@@ -1,11 +1,11 @@
 import { useEffect } from "react";
-import { ahead } from "@/ui/loading/lazy";
-import { Part } from "@/ui/loading/boundary";
+import { preloadedComponent } from "@/ui/loading/lazy";
+import { LazyBoundary } from "@/ui/loading/boundary";
 import { show, useOverlay } from "./overlays";
 
-const Palette = ahead("this window", () => import("./command-palette").then((module) => module.Palette));
-const KeyHelp = ahead("this window", () => import("./shortcuts/shortcuts-dialog").then((module) => module.KeyHelp));
-const NewTicket = ahead("this window", () => import("@/tickets/create/new-ticket-dialog").then((module) => module.NewTicket));
+const CommandPalette = preloadedComponent("this window", () => import("./command-palette").then((module) => module.CommandPalette));
+const ShortcutsDialog = preloadedComponent("this window", () => import("./shortcuts/shortcuts-dialog").then((module) => module.ShortcutsDialog));
+const NewTicketDialog = preloadedComponent("this window", () => import("@/tickets/create/new-ticket-dialog").then((module) => module.NewTicketDialog));
 
 const close = () => show(null);
 
@@ -14,10 +14,10 @@ export function OverlayHost() {
   const open = useOverlay();
   useEffect(() => close, []);
   return (
-    <Part what={null}>
-      {open === "palette" ? <Palette onClose={close} /> : null}
-      {open === "keys" ? <KeyHelp onClose={close} /> : null}
-      {open === "new-ticket" ? <NewTicket onClose={close} /> : null}
-    </Part>
+    <LazyBoundary what={null}>
+      {open === "palette" ? <CommandPalette onClose={close} /> : null}
+      {open === "keys" ? <ShortcutsDialog onClose={close} /> : null}
+      {open === "new-ticket" ? <NewTicketDialog onClose={close} /> : null}
+    </LazyBoundary>
   );
 }

@@ -6,10 +6,10 @@ import { Empty } from "@/ui/loading/placeholders";
 export function Broken({ reset }: ErrorComponentProps) {
   return (
     <Empty title="Something went wrong on this page">
-      <p>Nothing is lost: what the server has acknowledged is kept, and drafts stay in this browser.</p>
+      <p>Your work is safe: everything the server acknowledged is stored, and drafts stay in this browser.</p>
       <div className="mt-3 flex justify-center gap-2">
         <Button variant="primary" onClick={() => location.reload()}>
-          Load the page anew
+          Reload page
         </Button>
         <Button onClick={reset}>Try again</Button>
       </div>

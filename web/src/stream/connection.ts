@@ -2,7 +2,7 @@ import { later } from "./position";
 import { type Item, type Listener, type Subscription, type Topic, request, wants } from "./subscriptions";
 
 /** `lost`: it was there, and is being looked for again. */
-export type LinkState = "connecting" | "open" | "lost";
+export type ConnectionState = "connecting" | "open" | "lost";
 
 const FIRST_RETRY_MS = 250;
 const LONGEST_RETRY_MS = 8_000;
@@ -14,7 +14,7 @@ const NOT_ALLOWED = 1008;
 
 /** The tab's one connection. Subscriptions outlive it: after a loss each goes on behind the last change it heard. */
 export class Connection {
-  state: LinkState = "connecting";
+  state: ConnectionState = "connecting";
   #socket: WebSocket | null = null;
   #subscriptions = new Map<string, Subscription>();
   #watchers = new Set<() => void>();
@@ -117,7 +117,7 @@ export class Connection {
     this.#retry = setTimeout(() => this.#connect(), longest * (0.5 + Math.random() / 2));
   }
 
-  #become(state: LinkState): void {
+  #become(state: ConnectionState): void {
     if (this.state === state) return;
     this.state = state;
     for (const watcher of this.#watchers) watcher();

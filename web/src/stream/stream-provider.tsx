@@ -1,6 +1,6 @@
 import { createContext, useContext, useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
 import { checkSession } from "@/api/client";
-import { Connection, type LinkState } from "./connection";
+import { Connection, type ConnectionState } from "./connection";
 import type { Listener, Topic } from "./subscriptions";
 
 const Live = createContext<Connection | null>(null);
@@ -26,7 +26,7 @@ export function useConnection(): Connection {
   return connection;
 }
 
-export function useLinkState(): LinkState {
+export function useConnectionState(): ConnectionState {
   const connection = useConnection();
   return useSyncExternalStore(
     (changed) => connection.watch(changed),

@@ -1,7 +1,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import type { Ticket } from "@/api/client";
 import { projectsQuery } from "@/projects/queries";
-import { matches, placed, withTask, type Pages, type TaskTold } from "./columns";
+import { matches, withTicket, withTask, type Pages, type TaskStatusChange } from "./columns";
 import { ticketQuery, type ColumnKey, type TicketStatus } from "./queries";
 
 /** Show a ticket as it is now, wherever it is shown. */
@@ -13,7 +13,7 @@ export function place(queries: QueryClient, ticket: Ticket): void {
   for (const { queryKey } of queries.getQueryCache().findAll({ queryKey: ["tickets"] })) {
     const [, status, filter] = queryKey as unknown as ColumnKey;
     const belongs = ticket.status === status && matches(ticket, filter);
-    queries.setQueryData<Pages>(queryKey, (column) => column && placed(column, ticket, belongs));
+    queries.setQueryData<Pages>(queryKey, (column) => column && withTicket(column, ticket, belongs));
   }
 }
 
@@ -30,12 +30,12 @@ function known(queries: QueryClient, ticketId: string): Ticket | undefined {
   return undefined;
 }
 
-export function tellTask(queries: QueryClient, told: TaskTold): void {
+export function applyTaskStatus(queries: QueryClient, told: TaskStatusChange): void {
   const ticket = known(queries, told.ticket_id);
   if (ticket !== undefined) place(queries, withTask(ticket, told));
 }
 
-export function tellTicket(queries: QueryClient, ticketId: string, status: TicketStatus): void {
+export function applyTicketStatus(queries: QueryClient, ticketId: string, status: TicketStatus): void {
   const ticket = known(queries, ticketId);
   if (ticket !== undefined && ticket.status !== status) place(queries, { ...ticket, status });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Task, Ticket } from "@/api/client";
-import { costOf, matches, placed, withTask, type Pages } from "./columns";
+import { costOf, matches, withTicket, withTask, type Pages } from "./columns";
 
 const ticket = (id: string, more: Partial<Ticket> = {}) =>
   ({ id, title: `Ticket ${id}`, project_id: "p", priority: "MEDIUM", ticket_type: "feature", tasks: [], ...more }) as Ticket;
@@ -20,31 +20,31 @@ const ids = (pages: Pages) => pages.pages.map((page) => page.items.map((each) =>
 
 describe("a ticket that changes", () => {
   it("leaves the column that it no longer belongs to", () => {
-    expect(ids(placed(column(["c", "b", "a"]), ticket("b"), false))).toEqual([["c", "a"]]);
+    expect(ids(withTicket(column(["c", "b", "a"]), ticket("b"), false))).toEqual([["c", "a"]]);
   });
 
   it("goes to its place among the newest first", () => {
-    expect(ids(placed(column(["c", "a"]), ticket("b"), true))).toEqual([["c", "b", "a"]]);
-    expect(ids(placed(column(["f", "e"], ["c", "a"]), ticket("b"), true))).toEqual([["f", "e"], ["c", "b", "a"]]);
-    expect(ids(placed(column([]), ticket("b"), true))).toEqual([["b"]]);
-    expect(ids(placed(column(["c", "b"]), ticket("a"), true))).toEqual([["c", "b", "a"]]);
+    expect(ids(withTicket(column(["c", "a"]), ticket("b"), true))).toEqual([["c", "b", "a"]]);
+    expect(ids(withTicket(column(["f", "e"], ["c", "a"]), ticket("b"), true))).toEqual([["f", "e"], ["c", "b", "a"]]);
+    expect(ids(withTicket(column([]), ticket("b"), true))).toEqual([["b"]]);
+    expect(ids(withTicket(column(["c", "b"]), ticket("a"), true))).toEqual([["c", "b", "a"]]);
   });
 
   it("stays where it is and is as it was told", () => {
-    const after = placed(column(["c", "b"]), ticket("b", { title: "New words" }), true);
+    const after = withTicket(column(["c", "b"]), ticket("b", { title: "New words" }), true);
     expect(ids(after)).toEqual([["c", "b"]]);
     expect(after.pages[0]?.items[1]?.title).toBe("New words");
   });
 
   it("is nothing to other columns", () => {
     const before = column(["c", "a"]);
-    expect(placed(before, ticket("b"), false)).toBe(before);
+    expect(withTicket(before, ticket("b"), false)).toBe(before);
   });
 
   it("is not shown before the older ones that it lies among are loaded", () => {
     const before = column(["f", "e"]);
     before.pages[0]!.next_cursor = "more";
-    expect(placed(before, ticket("b"), true)).toBe(before);
+    expect(withTicket(before, ticket("b"), true)).toBe(before);
   });
 });
 

@@ -38,7 +38,7 @@ export function matches(ticket: Ticket, filter: TicketFilter): boolean {
 }
 
 /** A column after a ticket has changed. The same object when that is nothing to it. */
-export function placed(column: Pages, ticket: Ticket, belongs: boolean): Pages {
+export function withTicket(column: Pages, ticket: Ticket, belongs: boolean): Pages {
   const isThere = column.pages.some((page) => page.items.some((each) => each.id === ticket.id));
   if (!isThere && !belongs) return column;
   if (isThere && belongs) return mapItems(column, (items) => items.map((each) => (each.id === ticket.id ? ticket : each)));
@@ -64,7 +64,7 @@ function mapItems(column: Pages, change: (items: Ticket[], index: number) => Tic
 }
 
 /** What a `task.status` tells of a task. */
-export interface TaskTold {
+export interface TaskStatusChange {
   task_id: string;
   ticket_id: string;
   status: Task["status"];
@@ -75,7 +75,7 @@ export interface TaskTold {
 }
 
 /** A ticket with one of its tasks as it was told. */
-export function withTask(ticket: Ticket, told: TaskTold): Ticket {
+export function withTask(ticket: Ticket, told: TaskStatusChange): Ticket {
   const { task_id: taskId, status, outcome, attempt, error, sandbox_id } = told;
   const tasks = (ticket.tasks ?? []).map((task) =>
     task.id === taskId ? { ...task, status, outcome, attempt, error, sandbox_id } : task,

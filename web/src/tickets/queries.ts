@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { answer, api, type Ticket } from "@/api/client";
+import { unwrap, api, type Ticket } from "@/api/client";
 import type { BoardSearch } from "@/search";
 
 export type TicketStatus = Ticket["status"];
@@ -25,7 +25,7 @@ export const columnQuery = (status: TicketStatus, filter: TicketFilter) =>
         limit: 50,
         cursor: pageParam,
       };
-      return answer(api.GET("/api/v1/tickets", { params: { query }, signal }));
+      return unwrap(api.GET("/api/v1/tickets", { params: { query }, signal }));
     },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
@@ -40,7 +40,7 @@ export const ticketQuery = (ticketId: string) =>
   queryOptions({
     queryKey: ["ticket", ticketId],
     // Not given up when its page is left: `refresh` would take what was there before for the answer.
-    queryFn: () => answer(api.GET("/api/v1/tickets/{ticket_id}", { params: { path: { ticket_id: ticketId } } })),
+    queryFn: () => unwrap(api.GET("/api/v1/tickets/{ticket_id}", { params: { path: { ticket_id: ticketId } } })),
     refetchInterval: ({ state }) =>
       state.data?.status === "building" || state.data?.status === "testing" ? COSTS_EVERY_MS : false,
   });
@@ -51,7 +51,7 @@ export const ticketSearchQuery = (words: string) =>
     queryKey: ["ticket-search", words],
     queryFn: ({ signal }) => {
       const query = { q: words === "" ? undefined : words, limit: 20 };
-      return answer(api.GET("/api/v1/tickets", { params: { query }, signal }));
+      return unwrap(api.GET("/api/v1/tickets", { params: { query }, signal }));
     },
     placeholderData: keepPreviousData,
     staleTime: 5_000,

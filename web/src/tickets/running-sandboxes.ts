@@ -1,23 +1,23 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
-import { answer, api, type Sandbox } from "@/api/client";
+import { unwrap, api, type Sandbox } from "@/api/client";
 
 const EVERY_MS = 20_000;
 
 /** The sandboxes that are alive, by id. Starts and ends are told; how an agent does in between is looked at. */
-export const aliveQuery = queryOptions({
+export const runningSandboxesQuery = queryOptions({
   queryKey: ["sandboxes", "alive"],
   queryFn: async ({ signal }): Promise<Sandbox[]> => {
     const states = ["creating", "running"] as const;
     const pages = await Promise.all(
-      states.map((status) => answer(api.GET("/api/v1/sandboxes", { params: { query: { status, limit: 200 } }, signal }))),
+      states.map((status) => unwrap(api.GET("/api/v1/sandboxes", { params: { query: { status, limit: 200 } }, signal }))),
     );
     return pages.flatMap((page) => page.items);
   },
   refetchInterval: ({ state }) => ((state.data?.length ?? 0) > 0 ? EVERY_MS : false),
 });
 
-export function useAlive(): ReadonlyMap<string, Sandbox> {
-  const alive = useQuery({ ...aliveQuery, select: byId });
+export function useRunningSandboxes(): ReadonlyMap<string, Sandbox> {
+  const alive = useQuery({ ...runningSandboxesQuery, select: byId });
   return alive.data ?? NONE;
 }
 

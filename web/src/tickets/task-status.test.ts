@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Sandbox, Task, Ticket } from "@/api/client";
-import { agentState, leadingTask } from "./task-status";
+import { describeTask, leadingTask } from "./task-status";
 
 const NOW = Date.parse("2026-01-01T12:00:00Z");
 const before = (seconds: number) => new Date(NOW - seconds * 1000).toISOString();
@@ -10,29 +10,29 @@ const sandbox = (beat: number, work: number) =>
 
 describe("a running agent", () => {
   it("works while it does something", () => {
-    expect(agentState(task("running"), sandbox(10, 30), NOW).words).toBe("Working");
-    expect(agentState(task("running"), undefined, NOW).words).toBe("Working");
+    expect(describeTask(task("running"), sandbox(10, 30), NOW).label).toBe("Working");
+    expect(describeTask(task("running"), undefined, NOW).label).toBe("Working");
   });
 
   it("is idle when it beats but does nothing", () => {
-    expect(agentState(task("running"), sandbox(10, 400), NOW)).toMatchObject({ words: "Idle 6m", tone: "warn" });
+    expect(describeTask(task("running"), sandbox(10, 400), NOW)).toMatchObject({ label: "Idle for 6m", tone: "warn" });
   });
 
   it("is silent when it does not even beat", () => {
-    expect(agentState(task("running"), sandbox(200, 400), NOW)).toMatchObject({ words: "Silent for 3m", tone: "bad" });
+    expect(describeTask(task("running"), sandbox(200, 400), NOW)).toMatchObject({ label: "No heartbeat for 3m", tone: "bad" });
   });
 
   it("is not silent while its work is heard", () => {
-    expect(agentState(task("running"), sandbox(200, 5), NOW).words).toBe("Working");
+    expect(describeTask(task("running"), sandbox(200, 5), NOW).label).toBe("Working");
   });
 });
 
 it("says whether a result was verified, and whether a task is queued again", () => {
-  const ended = (outcome: Task["outcome"]) => agentState(task("completed", { outcome }), undefined, NOW);
-  expect(ended("verified")).toMatchObject({ words: "Verified", tone: "good" });
-  expect(ended("unchecked")).toMatchObject({ words: "Unchecked", tone: "neutral" });
-  expect(ended("failed")).toMatchObject({ words: "Failed", tone: "bad" });
-  expect(agentState(task("pending", { attempt: 2 }), undefined, NOW).words).toBe("Queued again");
+  const ended = (outcome: Task["outcome"]) => describeTask(task("completed", { outcome }), undefined, NOW);
+  expect(ended("verified")).toMatchObject({ label: "Verified", tone: "good" });
+  expect(ended("unchecked")).toMatchObject({ label: "Unchecked", tone: "neutral" });
+  expect(ended("failed")).toMatchObject({ label: "Failed", tone: "bad" });
+  expect(describeTask(task("pending", { attempt: 2 }), undefined, NOW).label).toBe("Queued for retry");
 });
 
 it("tells of the running task before the failed and the finished ones", () => {

@@ -1,11 +1,11 @@
 import type { Sandbox, Task, Ticket } from "@/api/client";
-import { LOOKS } from "@/outcome/outcome";
+import { OUTCOME_STYLES } from "@/outcome/outcome";
 import type { Tone } from "@/ui/badge";
 import { duration } from "@/ui/time/format";
 
 /** How it stands with a task's agent, in words. */
-export interface AgentState {
-  words: string;
+export interface TaskDescription {
+  label: string;
   tone: Tone;
   /** Something is going on right now. */
   isAtWork: boolean;
@@ -16,32 +16,32 @@ const SILENT_MS = 75_000;
 /** An agent that thinks this long is told apart from one that does something. */
 const QUIET_MS = 120_000;
 
-export function agentState(task: Task, sandbox: Sandbox | undefined, now: number): AgentState {
+export function describeTask(task: Task, sandbox: Sandbox | undefined, now: number): TaskDescription {
   switch (task.status) {
     case "assigned":
-      return { words: "Starting", tone: "info", isAtWork: true };
+      return { label: "Starting", tone: "info", isAtWork: true };
     case "running":
       return running(sandbox, now);
     case "verifying":
-      return { words: "Verifying", tone: "info", isAtWork: true };
+      return { label: "Verifying", tone: "info", isAtWork: true };
     case "pending":
-      return { tone: LOOKS.open.tone, words: task.attempt > 1 ? "Queued again" : "Queued", isAtWork: false };
+      return { tone: OUTCOME_STYLES.open.tone, label: task.attempt > 1 ? "Queued for retry" : "Queued", isAtWork: false };
     case "blocked":
-      return { tone: LOOKS.open.tone, words: "Waits for another task", isAtWork: false };
+      return { tone: OUTCOME_STYLES.open.tone, label: "Blocked by another task", isAtWork: false };
     case "cancelled":
-      return { ...LOOKS[task.outcome], words: "Cancelled", isAtWork: false };
+      return { ...OUTCOME_STYLES[task.outcome], label: "Cancelled", isAtWork: false };
     default:
-      return { ...LOOKS[task.outcome], isAtWork: false };
+      return { ...OUTCOME_STYLES[task.outcome], isAtWork: false };
   }
 }
 
-function running(sandbox: Sandbox | undefined, now: number): AgentState {
+function running(sandbox: Sandbox | undefined, now: number): TaskDescription {
   const since = (moment: string | null | undefined) => (moment ? now - Date.parse(moment) : 0);
   const silent = Math.min(since(sandbox?.last_heartbeat_at), since(sandbox?.last_work_at ?? sandbox?.last_heartbeat_at));
-  if (silent > SILENT_MS) return { words: `Silent for ${minutes(silent)}`, tone: "bad", isAtWork: true };
+  if (silent > SILENT_MS) return { label: `No heartbeat for ${minutes(silent)}`, tone: "bad", isAtWork: true };
   const quiet = since(sandbox?.last_work_at);
-  if (quiet > QUIET_MS) return { words: `Idle ${minutes(quiet)}`, tone: "warn", isAtWork: true };
-  return { words: "Working", tone: "good", isAtWork: true };
+  if (quiet > QUIET_MS) return { label: `Idle for ${minutes(quiet)}`, tone: "warn", isAtWork: true };
+  return { label: "Working", tone: "good", isAtWork: true };
 }
 
 function minutes(milliseconds: number): string {

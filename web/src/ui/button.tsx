@@ -29,4 +29,4 @@ export function Button({ variant, size, className, type = "button", ...rest }: B
 }
 
 /** The same look for links. */
-export { look as buttonLook };
+export { look as buttonStyle };

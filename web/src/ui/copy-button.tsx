@@ -24,7 +24,7 @@ export function CopyButton({ text, label, icon = <Copy />, ...rest }: CopyProps)
     <Button variant="quiet" size="icon" className="size-6 [&_svg]:size-3.5" aria-label={label} title={label} {...rest} onClick={() => void copy()}>
       {said === "copied" ? <Check className="text-good" /> : icon}
       <span role="status" className="sr-only">
-        {said === "copied" ? "Copied" : said === "failed" ? "The browser did not allow copying" : ""}
+        {said === "copied" ? "Copied" : said === "failed" ? "The browser blocked copying" : ""}
       </span>
     </Button>
   );

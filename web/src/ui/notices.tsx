@@ -56,7 +56,7 @@ export function Notices() {
             <CircleCheck aria-hidden className="mt-0.5 size-4 shrink-0 text-good" />
           )}
           <p className={cn("min-w-0 flex-1 [overflow-wrap:anywhere]", isBad && "text-bad")}>{text}</p>
-          <Button variant="quiet" size="icon" className="size-6" aria-label="Close the notice" onClick={() => dismiss(id)}>
+          <Button variant="quiet" size="icon" className="size-6" aria-label="Dismiss notification" onClick={() => dismiss(id)}>
             <X />
           </Button>
         </div>

@@ -5,14 +5,14 @@ export function currentTheme(): Theme {
 }
 
 /** Chosen in one tab, it is the theme of all tabs of this browser. */
-export function followTheme(): void {
+export function syncTheme(): void {
   addEventListener("storage", ({ key, newValue }) => {
     if (key === "theme" && (newValue === "light" || newValue === "dark")) show(newValue);
   });
 }
 
 /** Chosen once, kept in this browser; index.html sets it before the first paint. */
-export function chooseTheme(theme: Theme): void {
+export function setTheme(theme: Theme): void {
   localStorage.setItem("theme", theme);
   show(theme);
 }

@@ -4,9 +4,9 @@ import { useMemo } from "react";
 import { ProjectSelect } from "@/projects/project-select";
 import { useProjectNames } from "@/projects/queries";
 import { sandboxesQuery } from "@/sandboxes/queries";
-import { useTitle } from "@/shell/page-title";
+import { usePageTitle } from "@/shell/page-title";
 import { Chip } from "@/ui/form/chip";
-import { Empty, Loading, Trouble } from "@/ui/loading/placeholders";
+import { Empty, Loading, LoadError } from "@/ui/loading/placeholders";
 import { VirtualRows } from "@/ui/scroll/virtual-rows";
 import { KINDS, kindsIn, type Kind } from "./entries";
 import { EntryRow } from "./entry-row";
@@ -19,7 +19,7 @@ export function ActivityPage() {
   const { project, kinds } = route.useSearch();
   const navigate = route.useNavigate();
   const shown = kindsIn(kinds);
-  useTitle("Activity");
+  usePageTitle("Activity");
 
   function toggle(kind: Kind) {
     const isAll = shown.size === KINDS.length;
@@ -33,7 +33,7 @@ export function ActivityPage() {
     <div className="flex h-full flex-col">
       <header className="flex flex-wrap items-center gap-2 border-b px-3 py-2">
         <h1 className="mr-2 text-lg font-semibold">Activity</h1>
-        <div role="group" aria-label="Kinds that are shown" className="flex flex-wrap gap-1.5">
+        <div role="group" aria-label="Filter by type" className="flex flex-wrap gap-1.5">
           {KINDS.map((kind) => (
             <Chip key={kind} isOn={shown.size < KINDS.length && shown.has(kind)} onPress={() => toggle(kind)}>
               <span className="capitalize">{kind}</span>
@@ -60,28 +60,28 @@ function Feed({ project, kinds }: { project: string | undefined; kinds: string }
     const wanted = kindsIn(kinds);
     return entries.filter((entry) => wanted.has(entry.kind));
   }, [entries, kinds]);
-  if (older.isError && entries.length === 0) return <Trouble what="Activity" error={older.error} retry={() => void older.refetch()} />;
-  if (older.isPending && entries.length === 0) return <Loading what="what happened lately" />;
+  if (older.isError && entries.length === 0) return <LoadError what="Activity" error={older.error} retry={() => void older.refetch()} />;
+  if (older.isPending && entries.length === 0) return <Loading what="activity" />;
   if (rows.length === 0) {
     return (
-      <Empty title={entries.length === 0 ? "Nothing has happened yet" : "Nothing of these kinds yet"}>
+      <Empty title={entries.length === 0 ? "No activity yet" : "No activity of these types"}>
         {entries.length === 0 ? (
           <>
-            Whatever agents do appears here. File a ticket on the{" "}
+            What agents do appears here. Create a ticket on the{" "}
             <Link to="/" className="text-accent underline">
               board
             </Link>
             .
           </>
         ) : (
-          "It appears here as it happens."
+          "New activity appears here automatically."
         )}
       </Empty>
     );
   }
   return (
     <VirtualRows
-      label="What happens, the newest last"
+      label="Activity, newest last"
       rows={rows}
       listKey={kinds}
       keyOf={(entry) => entry.key}

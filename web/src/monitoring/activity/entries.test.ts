@@ -19,7 +19,7 @@ describe("the feed of everything", () => {
 
   it("says what became of a task", () => {
     const item = { id: "9", type: "task.status", timestamp: "t", project_id: "p", sandbox_id: null, data: { status: "completed", outcome: "unchecked", ticket_id: "x" } };
-    expect(ofItem(item as unknown as Item)).toMatchObject({ kind: "states", what: "Task is completed: unchecked", tone: "neutral", ticketId: "x" });
+    expect(ofItem(item as unknown as Item)).toMatchObject({ kind: "status", what: "Task is completed: unchecked", tone: "neutral", ticketId: "x" });
     expect(ofItem({ ...item, data: { status: "failed", outcome: "failed" } } as unknown as Item)).toMatchObject({ what: "Task is failed", tone: "bad" });
     expect(ofEvent(event(1, "task.verified", { verdict: "failed" }), "p", "s")).toMatchObject({ kind: "errors", what: "Result: failed", tone: "bad" });
   });

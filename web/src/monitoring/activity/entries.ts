@@ -2,12 +2,12 @@ import type { SandboxEvent } from "@/api/client";
 import type { Item } from "@/stream/subscriptions";
 import { changeOf, type Change } from "@/sandboxes/changes/changes";
 import { senderOf } from "@/sandboxes/messages/senders";
-import { LOOKS, outcomeIn, verdictOf } from "@/outcome/outcome";
+import { OUTCOME_STYLES, outcomeIn, verdictOf } from "@/outcome/outcome";
 import { str, targetOf } from "@/sandboxes/event-data";
 import { plain } from "@/ui/text/ansi-text";
 import type { Tone } from "@/ui/badge";
 
-export const KINDS = ["edits", "tools", "messages", "runs", "states", "errors"] as const;
+export const KINDS = ["edits", "tools", "messages", "lifecycle", "status", "errors"] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** One line of the feed. */
@@ -46,7 +46,7 @@ export function ofEvent(event: SandboxEvent, projectId: string, sandboxId: strin
     seq: event.seq,
     ticketId: null,
     what,
-    tone: event.event_type === "task.verified" ? LOOKS[verdictOf(event.event_data)].tone : null,
+    tone: event.event_type === "task.verified" ? OUTCOME_STYLES[verdictOf(event.event_data)].tone : null,
     text: plain((text ?? "").slice(0, 600)),
     change: changeOf(event),
   };
@@ -60,7 +60,7 @@ function wordsOf(event: SandboxEvent): Words | null {
   const why = str(event, "error") ?? str(event, "reason");
   switch (event.event_type) {
     case "agent.file_edited":
-      return ["edits", "Changed"];
+      return ["edits", "File changed"];
     case "agent.tool_use":
       return ["tools", event.event_data.tool ?? "Tool", targetOf(data.input)];
     case "agent.tool_completed":
@@ -78,21 +78,21 @@ function wordsOf(event: SandboxEvent): Words | null {
     case "sandbox.lost":
       return ["errors", "Sandbox lost", why];
     case "sandbox.created":
-      return ["runs", "Sandbox made"];
+      return ["lifecycle", "Sandbox created"];
     case "agent.started":
-      return ["runs", "Agent started"];
+      return ["lifecycle", "Agent started"];
     case "agent.completed":
-      return ["runs", "Agent completed", str(event, "final_output")];
+      return ["lifecycle", "Agent completed", str(event, "final_output")];
     case "agent.waiting":
-      return ["runs", "Agent waits"];
+      return ["lifecycle", "Agent is waiting"];
     case "agent.interrupted":
-      return ["runs", "Agent interrupted", why];
+      return ["lifecycle", "Agent interrupted", why];
     case "agent.shutdown":
-      return ["runs", "Worker went", why];
+      return ["lifecycle", "Worker stopped", why];
     case "task.verified":
-      return [verdictOf(data) === "failed" ? "errors" : "runs", `Result: ${LOOKS[verdictOf(data)].words.toLowerCase()}`, why];
+      return [verdictOf(data) === "failed" ? "errors" : "lifecycle", `Result: ${OUTCOME_STYLES[verdictOf(data)].label.toLowerCase()}`, why];
     case "sandbox.terminated":
-      return ["runs", "Sandbox ended", why];
+      return ["lifecycle", "Sandbox ended", why];
     default:
       return null;
   }
@@ -115,16 +115,16 @@ export function ofItem(item: Item): Entry | null {
   const { status, outcome, ticket_id, title } = item.data as Told;
   if (typeof status !== "string") return null;
   const found = outcomeIn(outcome);
-  const look = found === null || found === "open" || found === "in_progress" ? null : LOOKS[found];
+  const look = found === null || found === "open" || found === "in_progress" ? null : OUTCOME_STYLES[found];
   return {
     key: item.id,
-    kind: "states",
+    kind: "status",
     at: item.timestamp,
     projectId: item.project_id,
     sandboxId: item.sandbox_id,
     seq: null,
     ticketId: typeof ticket_id === "string" ? ticket_id : null,
-    what: `${noun === "sandbox" ? "Sandbox" : noun === "task" ? "Task" : "Ticket"} is ${status}${look === null || look.words.toLowerCase() === status ? "" : `: ${look.words.toLowerCase()}`}`,
+    what: `${noun === "sandbox" ? "Sandbox" : noun === "task" ? "Task" : "Ticket"} is ${status}${look === null || look.label.toLowerCase() === status ? "" : `: ${look.label.toLowerCase()}`}`,
     tone: look?.tone ?? null,
     text: typeof title === "string" ? title : "",
     change: null,

@@ -3,11 +3,11 @@ import { memo } from "react";
 import { FileLink } from "@/sandboxes/changes/file-link";
 import { Badge, type Tone } from "@/ui/badge";
 import { cn } from "@/ui/cn";
-import { writeOut } from "@/ui/text/control-characters";
+import { escapeControls } from "@/ui/text/control-characters";
 import { Clock } from "@/ui/time/time";
 import type { Entry, Kind } from "./entries";
 
-const TONES: Record<Kind, Tone> = { edits: "accent", tools: "neutral", messages: "info", runs: "info", states: "neutral", errors: "bad" };
+const TONES: Record<Kind, Tone> = { edits: "accent", tools: "neutral", messages: "info", lifecycle: "info", status: "neutral", errors: "bad" };
 
 export const EntryRow = memo(function EntryRow({ entry, project, title }: { entry: Entry; project: string; title: string | undefined }) {
   return (
@@ -17,10 +17,10 @@ export const EntryRow = memo(function EntryRow({ entry, project, title }: { entr
         {entry.change === null ? (
           <p className="line-clamp-4 text-xs leading-5" title={entry.text.length > 120 ? entry.text : undefined}>
             <Badge tone={entry.tone ?? TONES[entry.kind]} className="mr-2 px-1.5 text-2xs">
-              {writeOut(entry.what)}
+              {escapeControls(entry.what)}
             </Badge>
             <span className={cn("[overflow-wrap:anywhere]", (entry.kind === "tools" || entry.kind === "errors") && "font-mono text-2xs")}>
-              {writeOut(entry.text)}
+              {escapeControls(entry.text)}
             </span>
           </p>
         ) : (

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
-import { loadAgain } from "@/api/invalidate";
-import { answer, api } from "@/api/client";
+import { invalidate } from "@/api/invalidate";
+import { unwrap, api } from "@/api/client";
 import { useLive } from "@/stream/stream-provider";
 import { byTime, merge, ofEvent, ofItem, type Entry } from "./entries";
 
@@ -10,11 +10,11 @@ const EVENTS = 60;
 
 /** What happened lately in the newest sandboxes: a beginning for the feed, at the price of a few small requests. */
 async function backlog(project: string | undefined, signal: AbortSignal): Promise<Entry[]> {
-  const page = await answer(api.GET("/api/v1/sandboxes", { params: { query: { project_id: project, limit: SANDBOXES } }, signal }));
+  const page = await unwrap(api.GET("/api/v1/sandboxes", { params: { query: { project_id: project, limit: SANDBOXES } }, signal }));
   const parts = await Promise.all(
     page.items.map(async (sandbox) => {
       const path = { sandbox_id: sandbox.id };
-      const events = await answer(
+      const events = await unwrap(
         api.GET("/api/v1/sandboxes/{sandbox_id}/trajectory", { params: { path, query: { limit: EVENTS, order: "desc" } }, signal }),
       );
       return events.items.flatMap((event) => ofEvent(event, sandbox.project_id, sandbox.id) ?? []);
@@ -32,7 +32,7 @@ export function useActivity(project: string | undefined) {
     {
       onItems: (items) => setLive((before) => merge(before, items.flatMap((item) => ofItem(item) ?? []))),
       // Between what was loaded and what is told from now on there may be something.
-      onBegin: () => loadAgain(queries, ["activity", project]),
+      onBegin: () => invalidate(queries, ["activity", project]),
     },
   );
   // When the stream could not tell all, everything that was loaded is loaded again, and this with it.

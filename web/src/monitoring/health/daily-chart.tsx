@@ -1,5 +1,5 @@
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
-import { FINAL, LOOKS } from "@/outcome/outcome";
+import { FINAL, OUTCOME_STYLES } from "@/outcome/outcome";
 import type { Tone } from "@/ui/badge";
 import { usd } from "@/ui/text/numbers";
 import { dayLabel, type Day } from "../overview";
@@ -46,16 +46,16 @@ export default function Chart({ days, of }: ChartProps) {
             formatter={(value) => (of === "cost" ? usd(Number(value)) : String(value))}
           />
           {of === "cost" ? (
-            <Bar dataKey="cost_usd" name={isSimulated ? "cost, in part or all simulated" : "cost"} fill="var(--accent)" isAnimationActive={false} radius={[3, 3, 0, 0]} />
+            <Bar dataKey="cost_usd" name={isSimulated ? "cost (partly or fully simulated)" : "cost"} fill="var(--accent)" isAnimationActive={false} radius={[3, 3, 0, 0]} />
           ) : (
             <>
               {FINAL.map((outcome) => (
                 <Bar
                   key={outcome}
                   dataKey={`outcomes.${outcome}`}
-                  name={LOOKS[outcome].words.toLowerCase()}
+                  name={OUTCOME_STYLES[outcome].label.toLowerCase()}
                   stackId="tasks"
-                  fill={FILLS[LOOKS[outcome].tone]}
+                  fill={FILLS[OUTCOME_STYLES[outcome].tone]}
                   isAnimationActive={false}
                 />
               ))}

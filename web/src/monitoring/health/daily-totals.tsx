@@ -1,31 +1,31 @@
-import { FINAL, LOOKS } from "@/outcome/outcome";
+import { FINAL, OUTCOME_STYLES } from "@/outcome/outcome";
 import { Dot } from "@/ui/badge";
 import { Facts } from "@/ui/facts";
 import { cost, count } from "@/ui/text/numbers";
 import { later } from "@/ui/loading/lazy";
-import { Part } from "@/ui/loading/boundary";
+import { LazyBoundary } from "@/ui/loading/boundary";
 import { dayLabel, totals, type Day } from "../overview";
 
-const Chart = later("the plot", () => import("./daily-chart").then((module) => module.default));
+const Chart = later("the chart", () => import("./daily-chart").then((module) => module.default));
 
 /** Throughput and cost of the last days, drawn and as figures. */
-export function Days({ days }: { days: readonly Day[] }) {
+export function DailyTotals({ days }: { days: readonly Day[] }) {
   const sum = totals(days);
   return (
     <>
-      <Facts title={`Tasks per day · ${FINAL.map((outcome) => `${count(sum.outcomes[outcome])} ${LOOKS[outcome].words.toLowerCase()}`).join(", ")} in ${days.length} days`}>
-        <Part what="the plot">
+      <Facts title={`Tasks per day · ${FINAL.map((outcome) => `${count(sum.outcomes[outcome])} ${OUTCOME_STYLES[outcome].label.toLowerCase()}`).join(", ")} in ${days.length} days`}>
+        <LazyBoundary what="the chart">
           <Chart days={days} of="throughput" />
-        </Part>
+        </LazyBoundary>
         <Legend />
       </Facts>
       <Facts title={`Cost per day · ${cost(sum)} and ${count(sum.tokens)} tokens in ${days.length} days`}>
-        <Part what="the plot">
+        <LazyBoundary what="the chart">
           <Chart days={days} of="cost" />
-        </Part>
+        </LazyBoundary>
       </Facts>
       <details className="text-xs text-soft lg:col-span-2">
-        <summary className="cursor-pointer rounded px-1 py-0.5">The same as a table</summary>
+        <summary className="cursor-pointer rounded px-1 py-0.5">Show as a table</summary>
         <DaysTable days={days} />
       </details>
     </>
@@ -37,7 +37,7 @@ function Legend() {
     <p aria-hidden className="mt-1 flex flex-wrap gap-x-3 text-2xs text-soft">
       {FINAL.map((outcome) => (
         <span key={outcome} className="flex items-center gap-1">
-          <Dot tone={LOOKS[outcome].tone} /> {LOOKS[outcome].words.toLowerCase()}
+          <Dot tone={OUTCOME_STYLES[outcome].tone} /> {OUTCOME_STYLES[outcome].label.toLowerCase()}
         </span>
       ))}
     </p>
@@ -50,7 +50,7 @@ function DaysTable({ days }: { days: readonly Day[] }) {
       <caption className="sr-only">Throughput and cost per day</caption>
       <thead>
         <tr>
-          {["Day (UTC)", ...FINAL.map((outcome) => LOOKS[outcome].words), "Cost", "Tokens"].map((name) => (
+          {["Day (UTC)", ...FINAL.map((outcome) => OUTCOME_STYLES[outcome].label), "Cost", "Tokens"].map((name) => (
             <th key={name} scope="col" className="py-1 pr-4 font-medium">
               {name}
             </th>

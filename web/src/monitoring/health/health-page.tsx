@@ -1,54 +1,54 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { loadAgain } from "@/api/invalidate";
+import { invalidate } from "@/api/invalidate";
 import { useLive } from "@/stream/stream-provider";
-import { useTitle } from "@/shell/page-title";
+import { usePageTitle } from "@/shell/page-title";
 import { Ago } from "@/ui/time/time";
-import { Loading, Trouble } from "@/ui/loading/placeholders";
+import { Loading, LoadError } from "@/ui/loading/placeholders";
 import { duration } from "@/ui/time/format";
-import { useGathered } from "@/ui/hooks/use-batched";
-import { Days } from "./daily-totals";
+import { useBatched } from "@/ui/hooks/use-batched";
+import { DailyTotals } from "./daily-totals";
 import { overviewQuery } from "../overview";
-import { Platform } from "./platform-facts";
-import { Tally } from "./status-counts";
+import { PlatformFacts } from "./platform-facts";
+import { StatusCounts } from "./status-counts";
 import { WarningList } from "../warnings";
 
 /** Whether the platform does well: what waits, what runs, what came of it, and with what. */
 export function HealthPage() {
   const overview = useQuery(overviewQuery);
   useFreshOverview();
-  useTitle("Health");
+  usePageTitle("Health");
   if (overview.isPending) return <Loading what="the overview" />;
-  if (overview.data === undefined) return <Trouble what="The overview" error={overview.error} retry={() => void overview.refetch()} />;
+  if (overview.data === undefined) return <LoadError what="The overview" error={overview.error} retry={() => void overview.refetch()} />;
   const { queue, sandboxes, days, generated_at, warnings } = overview.data;
   return (
     <div className="mx-auto max-w-6xl space-y-3 p-3">
       <header className="flex flex-wrap items-baseline justify-between gap-2">
         <h1 className="text-lg font-semibold">Health</h1>
         <p className="text-xs text-faint">
-          as of <Ago at={generated_at} />
+          Updated <Ago at={generated_at} />
         </p>
       </header>
       <WarningList warnings={warnings} />
       <div className="grid gap-3 lg:grid-cols-2">
-        <Tally
-          title="Queue: open tasks"
+        <StatusCounts
+          title="Task queue"
           counts={queue.by_status}
           note={
             queue.oldest_pending_seconds === null
-              ? "Nothing waits for room."
+              ? "The queue is empty."
               : `The oldest pending task has waited for ${duration(queue.oldest_pending_seconds * 1000)}.`
           }
         />
-        <Tally
+        <StatusCounts
           title="Sandboxes"
           counts={sandboxes.by_status}
-          note={`Those alive, and those that ended in the last ${sandboxes.days} days.`}
+          note={`Running sandboxes, and those that ended in the last ${sandboxes.days} days.`}
           linkTo="/sandboxes"
         />
-        <Days days={days} />
+        <DailyTotals days={days} />
       </div>
       <div className="grid gap-3 md:grid-cols-3">
-        <Platform overview={overview.data} />
+        <PlatformFacts overview={overview.data} />
       </div>
     </div>
   );
@@ -59,6 +59,6 @@ const REST_MS = 2_000;
 
 function useFreshOverview(): void {
   const queries = useQueryClient();
-  const onItems = useGathered(() => loadAgain(queries, overviewQuery.queryKey), REST_MS);
+  const onItems = useBatched(() => invalidate(queries, overviewQuery.queryKey), REST_MS);
   useLive({ types: ["sandbox.status", "task.status"] }, { onItems });
 }

@@ -9,7 +9,7 @@ function limitsText({ memory, cpu, pids, disk }: Limits): string {
 }
 
 /** What the platform itself is made of. */
-export function Platform({ overview }: { overview: Overview }) {
+export function PlatformFacts({ overview }: { overview: Overview }) {
   const { providers, versions, processes } = overview;
   return (
     <>
@@ -20,7 +20,7 @@ export function Platform({ overview }: { overview: Overview }) {
               <span className="font-medium">{provider.name}</span>
               {provider.default ? <Badge>default</Badge> : null}
               <Badge tone={provider.available ? "good" : "neutral"}>{provider.available ? "available" : "not available"}</Badge>
-              <span className="text-soft">{provider.alive} alive</span>
+              <span className="text-soft">{provider.alive} running</span>
               {provider.limits === null ? null : <span className="basis-full text-soft">{limitsText(provider.limits)}</span>}
               {provider.reason === null ? null : <span className="basis-full text-soft [overflow-wrap:anywhere]">{provider.reason}</span>}
             </li>
@@ -38,8 +38,8 @@ export function Platform({ overview }: { overview: Overview }) {
           ]}
         />
       </Facts>
-      <Facts title="Processes at work">
-        {processes.length === 0 ? <p className="text-xs text-warn">None has been heard of; nothing is dispatched.</p> : null}
+      <Facts title="Running processes">
+        {processes.length === 0 ? <p className="text-xs text-warn">No process is reporting, so no task is dispatched.</p> : null}
         <FactList
           facts={processes.map(({ name, since }) => [
             name,

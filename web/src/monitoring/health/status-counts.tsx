@@ -5,7 +5,7 @@ import { Facts } from "@/ui/facts";
 import { count } from "@/ui/text/numbers";
 
 /** How many there are in each state. */
-export function Tally(props: { title: string; counts: Record<string, number>; note?: ReactNode; linkTo?: "/sandboxes" }) {
+export function StatusCounts(props: { title: string; counts: Record<string, number>; note?: ReactNode; linkTo?: "/sandboxes" }) {
   return (
     <Facts title={props.title}>
       <dl className="grid grid-cols-[repeat(auto-fit,minmax(5rem,1fr))] gap-2">
@@ -14,7 +14,7 @@ export function Tally(props: { title: string; counts: Record<string, number>; no
             <dt className="text-2xs text-soft">{state}</dt>
             <dd className="text-lg leading-6 font-semibold tabular-nums">
               {props.linkTo !== undefined && many > 0 ? (
-                <Link to={props.linkTo} search={sandboxesSearch({ status: state })} aria-label={`${many} ${state}: show them`} className="hover:text-accent hover:underline">
+                <Link to={props.linkTo} search={sandboxesSearch({ status: state })} aria-label={`Show ${many} ${state} sandboxes`} className="hover:text-accent hover:underline">
                   {count(many)}
                 </Link>
               ) : (

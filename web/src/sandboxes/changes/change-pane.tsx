@@ -1,5 +1,5 @@
 import type { Sandbox } from "@/api/client";
-import { writeOut } from "@/ui/text/control-characters";
+import { escapeControls } from "@/ui/text/control-characters";
 import type { Change } from "./changes";
 import { DiffPane } from "./diff-pane";
 import { changeDiffQuery } from "./queries";
@@ -11,7 +11,7 @@ export function ChangePane({ sandbox, change, onBack }: { sandbox: Sandbox; chan
       title={
         <>
           {change.turn === null ? "" : `Turn ${change.turn} · `}
-          <span className="font-mono">{writeOut(change.path)}</span>
+          <span className="font-mono">{escapeControls(change.path)}</span>
         </>
       }
       query={changeDiffQuery(sandbox.id, change)}

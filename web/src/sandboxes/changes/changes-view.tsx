@@ -6,7 +6,7 @@ import { SearchBox } from "@/ui/form/search-box";
 import { Empty } from "@/ui/loading/placeholders";
 import { Toggle } from "@/ui/form/toggle";
 import { useMedia } from "@/ui/hooks/use-media";
-import { useCollected } from "../feed/collector";
+import { useCollector } from "../feed/collector";
 import type { ViewProps } from "../page/view";
 import { ChangePane } from "./change-pane";
 import { byFile, Changes, shown, type Change } from "./changes";
@@ -28,7 +28,7 @@ const MODES = [
  * each other, on top of each other where the page has two panes, or one at a time where there is room for one only.
  */
 export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
-  const { all } = useCollected(feed, () => new Changes());
+  const { all } = useCollector(feed, () => new Changes());
   const { path: query = "" } = route.useSearch();
   const count = all.length;
   const changes = useMemo(() => shown(all, count, upTo, query), [all, count, upTo, query]);
@@ -38,12 +38,12 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
   const hasRoom = useMedia("(min-width: 48rem)");
   if (all.length === 0) {
     return (
-      <Empty title={feed.isWhole ? "No file has been changed" : "Looking for changes"}>
+      <Empty title={feed.isWhole ? "No files changed" : "Loading changes"}>
         {sandbox.ended_at === null
-          ? "They appear here as the agent makes them."
+          ? "Changes appear here as the agent makes them."
           : feed.isWhole
-            ? "This run ended with every file as it was."
-            : "They appear here as the run's events are loaded."}
+            ? "The sandbox ended without changing a file."
+            : "Changes appear here as events are loaded."}
       </Empty>
     );
   }
@@ -58,7 +58,7 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
           <div className="min-h-0 flex-1 overflow-y-auto p-2">
             {changes.length === 0 ? (
               <p className="p-4 text-center text-soft">
-                {query === "" ? "Nothing was changed up to this moment of the replay." : "No changed file has this in its path."}
+                {query === "" ? "No files changed up to this point of the replay." : "No changed file matches this path."}
               </p>
             ) : mode === "turns" ? (
               <TurnList sandboxId={sandbox.id} changes={changes} open={open} onOpen={pane.openChange} />
@@ -123,7 +123,7 @@ function ListHeader(props: {
   const files = useMemo(() => byFile(changes).length, [changes]);
   return (
     <header className="flex flex-wrap items-center gap-2 border-b p-2">
-      <Toggle label="What is listed" value={props.mode} options={MODES} onChange={props.onMode} />
+      <Toggle label="Group changes" value={props.mode} options={MODES} onChange={props.onMode} />
       <SearchBox
         label="Filter by path"
         className="order-last basis-full @lg:order-none @lg:basis-0 @lg:grow @3xl:order-last @3xl:basis-full"

@@ -7,7 +7,7 @@ import { CopyButton } from "@/ui/copy-button";
 import { Diff, preloadDiff, type DiffLayout } from "@/ui/diff/diff";
 import { bytes } from "@/ui/text/numbers";
 import { save } from "@/ui/text/download";
-import { Loading, Trouble } from "@/ui/loading/placeholders";
+import { Loading, LoadError } from "@/ui/loading/placeholders";
 import { Toggle } from "@/ui/form/toggle";
 import type { TextQuery } from "./queries";
 
@@ -53,7 +53,7 @@ export function DiffPane(props: {
           {text.data === undefined ? null : <span className="ml-2 font-normal whitespace-nowrap text-faint">{bytes(text.data.length)}</span>}
         </h2>
         <div className="ml-auto flex items-center gap-2">
-          <Toggle label="Layout of the diff" value={layout} options={LAYOUTS} onChange={setLayout} />
+          <Toggle label="Diff layout" value={layout} options={LAYOUTS} onChange={setLayout} />
           <Button
             variant="quiet"
             size="icon"
@@ -73,7 +73,7 @@ export function DiffPane(props: {
         {text.isPending ? (
           <Loading what="the diff" />
         ) : text.isError ? (
-          <Trouble what="The diff" error={text.error} retry={() => void text.refetch()} />
+          <LoadError what="The diff" error={text.error} retry={() => void text.refetch()} />
         ) : (
           <Diff patch={text.data} name={JSON.stringify(props.query.queryKey)} layout={layout} wrap={wrap === "yes"} path={props.path} />
         )}
@@ -85,13 +85,13 @@ export function DiffPane(props: {
 function Keep({ text, fileName }: { text: string; fileName: string }) {
   return (
     <>
-      <CopyButton text={text} label="Copy the diff" className="size-7" />
+      <CopyButton text={text} label="Copy diff" className="size-7" />
       <Button
         variant="quiet"
         size="icon"
         className="size-7"
-        aria-label="Download the diff"
-        title="Download the diff"
+        aria-label="Download diff"
+        title="Download diff"
         onClick={() => save(text, fileName)}
       >
         <Download />

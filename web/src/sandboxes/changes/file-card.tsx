@@ -1,6 +1,6 @@
 import { useEffect, useRef, type ReactNode } from "react";
 import { cn } from "@/ui/cn";
-import { writeOut } from "@/ui/text/control-characters";
+import { escapeControls } from "@/ui/text/control-characters";
 import { bytes } from "@/ui/text/numbers";
 import { ChangeTypeBadge } from "./change-type";
 import type { FileFacts } from "./changes";
@@ -34,7 +34,7 @@ export function FileCard(props: {
         <span className="mt-0.5 flex flex-wrap items-center gap-x-2 gap-y-0.5 text-xs text-soft">
           <ChangeTypeBadge type={file.type} />
           {file.tooLarge ? (
-            <span>too large to look into{file.size ? ` (${bytes(file.size)})` : ""}</span>
+            <span>too large to show{file.size ? ` (${bytes(file.size)})` : ""}</span>
           ) : (
             <Lines {...file} />
           )}
@@ -48,13 +48,13 @@ export function FileCard(props: {
 
 /** The file's name stands out; where it lies is said before it, whole. */
 function Path({ file }: { file: FileFacts }) {
-  const path = writeOut(file.path);
+  const path = escapeControls(file.path);
   const cut = path.lastIndexOf("/") + 1;
   return (
     <span className="block font-mono text-xs [overflow-wrap:anywhere]">
       {file.oldPath !== null && file.oldPath !== file.path ? (
         <>
-          <span className="text-soft line-through decoration-1">{writeOut(file.oldPath)}</span>
+          <span className="text-soft line-through decoration-1">{escapeControls(file.oldPath)}</span>
           <span className="text-soft"> → </span>
         </>
       ) : null}

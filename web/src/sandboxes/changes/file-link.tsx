@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
-import { writeOut } from "@/ui/text/control-characters";
+import { escapeControls } from "@/ui/text/control-characters";
 import { preloadDiff } from "@/ui/diff/diff";
 import { ChangeTypeBadge } from "./change-type";
 import type { Change } from "./changes";
@@ -25,13 +25,13 @@ export function FileLink({ change, sandboxId }: { change: Change; sandboxId: str
       params={{ sandboxId }}
       // Elsewhere the same words mean something else.
       search={(before) => ({ ...(isHere ? before : {}), view: "changes" as const, ev: change.seq, diff: undefined, file: undefined })}
-      title={`See how ${writeOut(change.path)} changed`}
+      title={`Show changes to ${escapeControls(change.path)}`}
       className="flex max-w-2xl flex-wrap items-center gap-x-2 gap-y-0.5 rounded-md border bg-surface px-2 py-0.5 hover:border-accent"
     >
       <ChangeTypeBadge type={change.type} />
       <span className="min-w-0 flex-1 font-mono text-xs [overflow-wrap:anywhere]">
-        {change.oldPath === null ? null : <span className="text-soft">{writeOut(change.oldPath)} → </span>}
-        {writeOut(change.path)}
+        {change.oldPath === null ? null : <span className="text-soft">{escapeControls(change.oldPath)} → </span>}
+        {escapeControls(change.path)}
       </span>
       <Lines {...change} />
     </Link>

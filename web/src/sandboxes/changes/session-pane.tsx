@@ -22,7 +22,7 @@ export function SessionPane(props: {
   if (upTo !== null) {
     return (
       <DiffPane
-        title={`Edits up to event ${upTo}, one after the other`}
+        title={`Edits up to event ${upTo}, in order`}
         query={editsQuery(sandbox.id, props.changes)}
         fileName={`${sandbox.id}-up-to-${upTo}.diff`}
         path={props.path}
@@ -32,7 +32,7 @@ export function SessionPane(props: {
   }
   return (
     <DiffPane
-      title={isOver ? "Everything this run changed" : "Edits so far, one after the other"}
+      title={isOver ? "All changes" : "Edits so far, in order"}
       query={sessionDiffQuery(sandbox.id, isOver ? 0 : seen, isOver)}
       fileName={`${sandbox.id}.diff`}
       path={props.path}
@@ -42,7 +42,7 @@ export function SessionPane(props: {
           <p role="status" className="flex items-center justify-center gap-2 border-b bg-info-soft px-2 py-1 text-xs text-info">
             {fresh} newer {fresh === 1 ? "edit" : "edits"}
             <Button size="small" onClick={() => setSeen(props.total)}>
-              Show
+              Show them
             </Button>
           </p>
         )

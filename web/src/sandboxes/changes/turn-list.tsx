@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { ListTree } from "lucide-react";
-import { buttonLook } from "@/ui/button";
+import { buttonStyle } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Ago } from "@/ui/time/time";
 import { FileCard } from "./file-card";
@@ -60,7 +60,7 @@ function EventLink({ sandboxId, change }: { sandboxId: string; change: Change })
       to="/sandbox/$sandboxId"
       params={{ sandboxId }}
       search={(before) => ({ ...before, view: undefined, ev: change.seq })}
-      className={cn(buttonLook({ variant: "quiet", size: "icon" }), "m-1 size-6")}
+      className={cn(buttonStyle({ variant: "quiet", size: "icon" }), "m-1 size-6")}
       aria-label={`Show event ${change.seq} in the timeline`}
       title="Show in the timeline"
     >

@@ -4,7 +4,7 @@ import { SandboxOutcome } from "@/outcome/outcome-label";
 import { cost, count } from "@/ui/text/numbers";
 import { duration } from "@/ui/time/format";
 import { useNow } from "@/ui/time/time";
-import { useCollected } from "../feed/collector";
+import { useCollector } from "../feed/collector";
 import { useFeed } from "../feed/use-feed";
 import { align } from "./align";
 import { FiguresTable, counted, type Figure } from "./figures-table";
@@ -39,7 +39,7 @@ export function Comparison({ a, b }: { a: Sandbox; b: Sandbox }) {
           </h2>
           <label className="flex items-center gap-2 text-xs text-soft">
             <input type="checkbox" className="size-4 accent-accent" checked={onlyDifferent} onChange={(event) => setOnlyDifferent(event.target.checked)} />
-            Only what differs
+            Only differences
           </label>
         </header>
         <StepsTable a={a.id} b={b.id} pairs={pairs} onlyDifferent={onlyDifferent} />
@@ -50,7 +50,7 @@ export function Comparison({ a, b }: { a: Sandbox; b: Sandbox }) {
 
 function useRun(sandboxId: string): Run {
   const { feed } = useFeed(sandboxId);
-  return useCollected(feed, () => new Run());
+  return useCollector(feed, () => new Run());
 }
 
 const many = (value: number | undefined) => count(value ?? 0);
@@ -62,8 +62,8 @@ function useOutcome(a: Sandbox, b: Sandbox): Figure[] {
   const row = (name: string, show: (sandbox: Sandbox) => string): Figure => ({ name, a: show(a), b: show(b), differs: show(a) !== show(b) });
   return [
     { name: "Outcome", a: <SandboxOutcome sandbox={a} />, b: <SandboxOutcome sandbox={b} />, differs: a.status !== b.status || a.outcome !== b.outcome },
-    row("Why it ended", (each) => each.end_reason ?? "–"),
-    row("Lasted", lasted),
+    row("End reason", (each) => each.end_reason ?? "–"),
+    row("Duration", lasted),
     row("Cost", (each) => cost(each)),
     row("Tokens", (each) => count(each.tokens)),
     row("Events", (each) => count(each.last_seq)),

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { cn } from "@/ui/cn";
-import { writeOut } from "@/ui/text/control-characters";
+import { escapeControls } from "@/ui/text/control-characters";
 
 export interface Figure {
   name: string;
@@ -18,17 +18,17 @@ export function FiguresTable({ caption, figures }: { caption: string; figures: r
         <thead className="border-b bg-sunken text-left text-2xs text-soft">
           <tr>
             <th scope="col" className="px-3 font-medium">
-              <span className="sr-only">What</span>
+              <span className="sr-only">Name</span>
             </th>
-            <th scope="col" className="px-2 font-medium">Run A</th>
-            <th scope="col" className="px-2 font-medium">Run B</th>
+            <th scope="col" className="px-2 font-medium">Sandbox A</th>
+            <th scope="col" className="px-2 font-medium">Sandbox B</th>
           </tr>
         </thead>
         <tbody>
           {figures.map((figure) => (
             <tr key={figure.name} className={cn("border-b last:border-b-0", figure.differs && "bg-warn-soft")}>
               <th scope="row" className="px-3 py-1 text-left align-top font-normal [overflow-wrap:anywhere] text-soft">
-                {writeOut(figure.name)}
+                {escapeControls(figure.name)}
                 {figure.differs ? <span className="sr-only"> (differs)</span> : null}
               </th>
               <td className="px-2 py-1 align-top [overflow-wrap:anywhere] tabular-nums">{figure.a}</td>
@@ -37,7 +37,7 @@ export function FiguresTable({ caption, figures }: { caption: string; figures: r
           ))}
         </tbody>
       </table>
-      {figures.length === 0 ? <p className="p-3 text-xs text-faint">Neither run has any.</p> : null}
+      {figures.length === 0 ? <p className="p-3 text-xs text-faint">None in either sandbox.</p> : null}
     </section>
   );
 }

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { Sandbox } from "@/api/client";
-import { writeOut } from "@/ui/text/control-characters";
+import { escapeControls } from "@/ui/text/control-characters";
 import { titleOf } from "../list/row";
 
 /** Which run a column is about. */
@@ -12,7 +12,7 @@ export function Side({ letter, sandbox }: { letter: string; sandbox: Sandbox }) 
         {sandbox.id}
       </Link>
       {titleOf(sandbox) === null ? null : (
-        <p className="text-xs font-normal text-soft [overflow-wrap:anywhere]">{writeOut(titleOf(sandbox) ?? "")}</p>
+        <p className="text-xs font-normal text-soft [overflow-wrap:anywhere]">{escapeControls(titleOf(sandbox) ?? "")}</p>
       )}
     </div>
   );

@@ -48,9 +48,9 @@ export class Run {
         return;
       }
       case "agent.message":
-        return void this.#did(event, "Message", event.event_data.text);
+        return void this.#did(event, "Reply", event.event_data.text);
       case "agent.message_injected":
-        return void this.#did(event, "Told", event.event_data.content);
+        return void this.#did(event, "Message", event.event_data.content);
       case "agent.error":
       case "agent.stream_error":
       case "agent.failed":

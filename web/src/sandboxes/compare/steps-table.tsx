@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { cn } from "@/ui/cn";
-import { writeOut } from "@/ui/text/control-characters";
+import { escapeControls } from "@/ui/text/control-characters";
 import type { Pair } from "./align";
 import type { Step } from "./sandbox-steps";
 
@@ -22,7 +22,7 @@ export function StepsTable(props: { a: string; b: string; pairs: readonly Pair[]
           <Cell sandboxId={props.b} step={pair.b} />
         </li>
       ))}
-      {shown.length === 0 ? <li className="p-3 text-faint">The two did the same, step by step.</li> : null}
+      {shown.length === 0 ? <li className="p-3 text-faint">Both sandboxes took the same steps.</li> : null}
     </ol>
   );
 }
@@ -32,11 +32,11 @@ function Cell({ sandboxId, step }: { sandboxId: string; step: Step | null }) {
   return (
     <Link to="/sandbox/$sandboxId" params={{ sandboxId }} search={{ ev: step.seq }} className="block min-w-0 px-2 py-1 hover:bg-sunken">
       <span className={cn("font-medium", step.isError && "text-bad")}>
-        {writeOut(step.what)}
+        {escapeControls(step.what)}
         {step.isError ? " (failed)" : ""}
       </span>{" "}
-      <span className="line-clamp-3 font-mono text-2xs [overflow-wrap:anywhere] text-soft" title={writeOut(step.target.slice(0, 2_000))}>
-        {writeOut(step.target.slice(0, 500))}
+      <span className="line-clamp-3 font-mono text-2xs [overflow-wrap:anywhere] text-soft" title={escapeControls(step.target.slice(0, 2_000))}>
+        {escapeControls(step.target.slice(0, 500))}
       </span>
     </Link>
   );

@@ -1,17 +1,17 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState, type FormEvent } from "react";
-import { answer, api, reason } from "@/api/client";
+import { unwrap, api, errorMessage } from "@/api/client";
 import { ProjectField } from "@/projects/project-field";
 import { projectsQuery } from "@/projects/queries";
-import { wantedProject } from "@/projects/project-input";
-import { useTitle } from "@/shell/page-title";
+import { parseProject } from "@/projects/project-input";
+import { usePageTitle } from "@/shell/page-title";
 import { Button } from "@/ui/button";
 import { Field, Input, TextArea } from "@/ui/form/field";
-import { sendOnEnter } from "@/ui/form/submit-on-enter";
-import { Loading, Trouble } from "@/ui/loading/placeholders";
+import { submitOnEnter } from "@/ui/form/submit-on-enter";
+import { Loading, LoadError } from "@/ui/loading/placeholders";
 import { sentence } from "@/ui/text/sentence";
-import { Waiting } from "./queued-task";
+import { QueuedTask } from "./queued-task";
 
 interface Draft {
   projectId: string;
@@ -23,15 +23,15 @@ interface Draft {
 
 async function projectOf(draft: Draft): Promise<string> {
   if (draft.projectId !== "") return draft.projectId;
-  const wanted = wantedProject(draft.newProject);
+  const wanted = parseProject(draft.newProject);
   const named = { name: draft.newProject.trim() };
   const body = wanted.kind === "repository" ? { ...named, github_owner: wanted.owner, github_repo: wanted.repository } : named;
-  return (await answer(api.POST("/api/v1/projects", { body }))).id;
+  return (await unwrap(api.POST("/api/v1/projects", { body }))).id;
 }
 
 async function order(draft: Draft) {
   const project_id = await projectOf(draft);
-  return answer(
+  return unwrap(
     api.POST("/api/v1/sandboxes", {
       body: {
         project_id,
@@ -54,9 +54,9 @@ function isReady({ projectId, newProject, prompt, budget }: Draft): boolean {
 /** One prompt, one sandbox: work without a ticket. */
 export function NewSandboxPage() {
   const projects = useQuery(projectsQuery);
-  useTitle("New sandbox");
+  usePageTitle("New sandbox");
   if (projects.isPending) return <Loading what="projects" />;
-  if (projects.data === undefined) return <Trouble what="Projects" error={projects.error} retry={() => void projects.refetch()} />;
+  if (projects.data === undefined) return <LoadError what="Projects" error={projects.error} retry={() => void projects.refetch()} />;
   return <Form first={projects.data[0]?.id ?? ""} />;
 }
 
@@ -73,21 +73,21 @@ function Form({ first }: { first: string }) {
     event.preventDefault();
     if (isReady(draft)) ordered.mutate(draft);
   };
-  if (ordered.isSuccess) return <Waiting taskId={ordered.data.task_id} ticketId={ordered.data.ticket_id} />;
+  if (ordered.isSuccess) return <QueuedTask taskId={ordered.data.task_id} ticketId={ordered.data.ticket_id} />;
   return (
     <form onSubmit={submit} className="mx-auto max-w-2xl space-y-4 p-4">
       <div>
         <h1 className="text-lg font-semibold">New sandbox</h1>
-        <p className="text-soft">An agent takes the prompt in a place of its own. It stays for what you say afterwards.</p>
+        <p className="text-soft">An agent works on the prompt in its own sandbox and stays available for follow-up messages.</p>
       </div>
       <Fields draft={draft} onChange={(changes) => setDraft({ ...draft, ...changes })} />
       {ordered.isError ? (
         <p role="alert" className="text-bad [overflow-wrap:anywhere]">
-          {sentence(reason(ordered.error))}
+          {sentence(errorMessage(ordered.error))}
         </p>
       ) : null}
       <Button type="submit" variant="primary" disabled={!isReady(draft) || ordered.isPending}>
-        {ordered.isPending ? "Starting…" : "Start"}
+        {ordered.isPending ? "Starting…" : "Start sandbox"}
       </Button>
     </form>
   );
@@ -97,26 +97,26 @@ function Fields({ draft, onChange }: { draft: Draft; onChange: (changes: Partial
   return (
     <>
       <ProjectField projectId={draft.projectId} newProject={draft.newProject} onChange={onChange} />
-      <Field label="Prompt" hint="Ctrl+Enter sends it.">
+      <Field label="Prompt" hint="Press Ctrl+Enter to start.">
         {(ids) => (
           <TextArea
             {...ids}
             rows={7}
-            placeholder="Explain how tests are run here."
+            placeholder="Explain how the tests are run."
             value={draft.prompt}
             onChange={({ target }) => onChange({ prompt: target.value })}
-            onKeyDown={sendOnEnter}
+            onKeyDown={submitOnEnter}
           />
         )}
       </Field>
       <div className="grid gap-4 sm:grid-cols-2">
-        <Field label="Model" hint="Left empty: the platform's own.">
+        <Field label="Model" hint="Leave empty to use the platform's default model.">
           {(ids) => <Input {...ids} spellCheck={false} value={draft.model} onChange={({ target }) => onChange({ model: target.value })} />}
         </Field>
         <Field
-          label="Budget in dollars"
-          hint="What it may spend on model calls. Left empty: no limit of its own."
-          error={isBad(draft.budget) ? "Give a number above 0." : null}
+          label="Budget (USD)"
+          hint="Maximum spend on model calls. Leave empty for no limit."
+          error={isBad(draft.budget) ? "Enter an amount above 0." : null}
         >
           {(ids) => <Input {...ids} inputMode="decimal" value={draft.budget} onChange={({ target }) => onChange({ budget: target.value })} />}
         </Field>

@@ -2,11 +2,11 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { LoaderCircle } from "lucide-react";
 import { useEffect } from "react";
-import { Trouble } from "@/ui/loading/placeholders";
+import { LoadError } from "@/ui/loading/placeholders";
 import { taskQuery } from "../queries";
 
 /** A task that has no sandbox yet; the page goes there as soon as it has one. */
-export function Waiting({ taskId, ticketId }: { taskId: string; ticketId: string }) {
+export function QueuedTask({ taskId, ticketId }: { taskId: string; ticketId: string }) {
   const navigate = useNavigate();
   // Kept fresh by the stream: a change of the task makes it load again.
   const task = useQuery(taskQuery(taskId));
@@ -14,17 +14,17 @@ export function Waiting({ taskId, ticketId }: { taskId: string; ticketId: string
   useEffect(() => {
     if (sandboxId !== null) void navigate({ to: "/sandbox/$sandboxId", params: { sandboxId }, replace: true });
   }, [sandboxId, navigate]);
-  if (task.isError && task.data === undefined) return <Trouble what="The task" error={task.error} retry={() => void task.refetch()} />;
+  if (task.isError && task.data === undefined) return <LoadError what="The task" error={task.error} retry={() => void task.refetch()} />;
   const isOver = task.data?.status === "failed" || task.data?.status === "cancelled";
   return (
     <div role="status" className="mx-auto flex max-w-md flex-col items-center gap-3 px-4 py-16 text-center">
       {isOver ? null : <LoaderCircle aria-hidden className="size-5 animate-spin text-faint" />}
-      <h1 className="text-base font-semibold">{isOver ? `The task was ${task.data?.status}` : "Waiting for room"}</h1>
+      <h1 className="text-base font-semibold">{isOver ? (task.data?.status === "failed" ? "The task failed" : "The task was cancelled") : "Waiting for a free slot"}</h1>
       <p className="text-soft [overflow-wrap:anywhere]">
-        {isOver ? task.data?.error : "The task is queued. This page goes to its sandbox as soon as there is one."}
+        {isOver ? task.data?.error : "The task is queued. This page opens its sandbox as soon as it starts."}
       </p>
       <Link to="/tickets/$ticketId" params={{ ticketId }} className="text-accent underline">
-        Show its ticket
+        Show ticket
       </Link>
     </div>
   );

@@ -7,7 +7,7 @@ import { Badge } from "@/ui/badge";
 import { Facts } from "@/ui/facts";
 import { cost } from "@/ui/text/numbers";
 import { Ago } from "@/ui/time/time";
-import { Loading, Trouble } from "@/ui/loading/placeholders";
+import { Loading, LoadError } from "@/ui/loading/placeholders";
 import { attemptsQuery } from "../queries";
 import { salvageLabel } from "../salvage/salvage-text";
 
@@ -15,11 +15,11 @@ import { salvageLabel } from "../salvage/salvage-text";
 export function Attempts({ sandbox }: { sandbox: Sandbox }) {
   const attempts = useQuery(attemptsQuery(sandbox.task_id));
   return (
-    <Facts title="Attempts at this task">
+    <Facts title="Attempts">
       {attempts.isPending ? (
         <Loading what="attempts" />
       ) : attempts.data === undefined ? (
-        <Trouble what="Attempts" error={attempts.error} retry={() => void attempts.refetch()} />
+        <LoadError what="Attempts" error={attempts.error} retry={() => void attempts.refetch()} />
       ) : (
         <ul className="space-y-2 text-xs">
           {attempts.data.items.map((each) => (
@@ -27,16 +27,16 @@ export function Attempts({ sandbox }: { sandbox: Sandbox }) {
               <span className="w-16 shrink-0 text-faint">attempt {each.attempt}</span>
               {each.id === sandbox.id ? (
                 <span className="font-mono">
-                  {each.id} <Badge>this one</Badge>
+                  {each.id} <Badge>this sandbox</Badge>
                 </span>
               ) : (
                 <Link to="/sandbox/$sandboxId" params={{ sandboxId: each.id }} className="font-mono text-accent hover:underline">
                   {each.id}
                 </Link>
               )}
-              {each.purpose === "verify" ? <Badge tone="info">verify</Badge> : null}
+              {each.purpose === "verify" ? <Badge tone="info">verification</Badge> : null}
               <SandboxOutcome sandbox={each} />
-      {salvageLabel(each.salvage) === null ? null : <Badge tone="warn">{salvageLabel(each.salvage)}</Badge>}
+              {salvageLabel(each.salvage) === null ? null : <Badge tone="warn">{salvageLabel(each.salvage)}</Badge>}
               <span className="text-soft">{cost(each)}</span>
               <span className="text-faint">
                 <Ago at={each.created_at} />

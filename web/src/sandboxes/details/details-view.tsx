@@ -4,23 +4,23 @@ import { Download } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Sandbox } from "@/api/client";
 import { SandboxOutcome } from "@/outcome/outcome-label";
-import { buttonLook } from "@/ui/button";
-import { writeOut } from "@/ui/text/control-characters";
+import { buttonStyle } from "@/ui/button";
+import { escapeControls } from "@/ui/text/control-characters";
 import { FactList, Facts } from "@/ui/facts";
 import { bytes, cost, count } from "@/ui/text/numbers";
 import { Exact, Since } from "@/ui/time/time";
 import { duration } from "@/ui/time/format";
-import { useCollected } from "../feed/collector";
+import { useCollector } from "../feed/collector";
 import { taskQuery } from "../queries";
 import { stopReason } from "../stop-reason";
 import type { ViewProps } from "../page/view";
 import { Attempts } from "./attempts";
-import { FactFinder, ranked } from "./facts";
+import { FactReader, ranked } from "./facts";
 import { Logs } from "./logs";
 
 /** Everything about a sandbox that is not what happened in it. */
 export function DetailsView({ sandbox, feed }: ViewProps) {
-  const { facts } = useCollected(feed, () => new FactFinder());
+  const { facts } = useCollector(feed, () => new FactReader());
   return (
     <div className="@container h-full overflow-auto">
       <div className="mx-auto grid max-w-6xl grid-cols-1 gap-3 p-3 @3xl:grid-cols-2">
@@ -36,9 +36,9 @@ export function DetailsView({ sandbox, feed }: ViewProps) {
             <a
               href={`/api/v1/sandboxes/${encodeURIComponent(sandbox.id)}/transcript`}
               download={`${sandbox.id}.jsonl`}
-              className={buttonLook({ variant: "quiet", size: "small" })}
+              className={buttonStyle({ variant: "quiet", size: "small" })}
             >
-              <Download aria-hidden /> Transcript
+              <Download aria-hidden /> Download transcript
             </a>
           }
         >
@@ -54,16 +54,16 @@ export function DetailsView({ sandbox, feed }: ViewProps) {
 
 function State({ sandbox }: { sandbox: Sandbox }) {
   return (
-    <Facts title="State">
+    <Facts title="Status">
       <FactList
         facts={[
           ["Outcome", <SandboxOutcome key="outcome" sandbox={sandbox} />],
-          ["State", sandbox.status],
-          ["Why it ended", sandbox.end_reason],
-          ["Begun", moment(sandbox.created_at)],
+          ["Status", sandbox.status],
+          ["End reason", sandbox.end_reason],
+          ["Started", moment(sandbox.created_at)],
           ["Ended", sandbox.ended_at === null ? null : moment(sandbox.ended_at)],
-          ["Lasted", sandbox.ended_at === null ? null : duration(Date.parse(sandbox.ended_at) - Date.parse(sandbox.created_at))],
-          ["Last work", sandbox.last_work_at === null ? "none yet" : moment(sandbox.last_work_at)],
+          ["Duration", sandbox.ended_at === null ? null : duration(Date.parse(sandbox.ended_at) - Date.parse(sandbox.created_at))],
+          ["Last activity", sandbox.last_work_at === null ? "none yet" : moment(sandbox.last_work_at)],
           ["Last heartbeat", sandbox.last_heartbeat_at === null ? "none yet" : moment(sandbox.last_heartbeat_at)],
           ["Events removed", sandbox.pruned_at === null ? null : moment(sandbox.pruned_at)],
         ]}
@@ -87,7 +87,7 @@ function Resources({ sandbox, turns }: { sandbox: Sandbox; turns: number | null 
         ]}
       />
       {sandbox.memory_bytes === null && sandbox.disk_bytes === null ? (
-        <p className="mt-2 text-xs text-faint">{sandbox.ended_at === null ? "The provider has not measured it yet." : "It ended before it was measured."}</p>
+        <p className="mt-2 text-xs text-faint">{sandbox.ended_at === null ? "The provider has not reported usage yet." : "The sandbox ended before usage was measured."}</p>
       ) : null}
     </Facts>
   );
@@ -95,16 +95,16 @@ function Resources({ sandbox, turns }: { sandbox: Sandbox; turns: number | null 
 
 function Place({ sandbox, workspace }: { sandbox: Sandbox; workspace: string | null }) {
   return (
-    <Facts title="Where it runs">
+    <Facts title="Location">
       <FactList
         facts={[
           ["Sandbox", <Code key="id">{sandbox.id}</Code>],
           ["Provider", sandbox.provider],
-          ["Reference", sandbox.provider_ref === null ? null : <Code key="ref">{sandbox.provider_ref}</Code>],
-          ["Purpose", sandbox.purpose === "verify" ? "to verify a result" : "to work on the task"],
+          ["Provider reference", sandbox.provider_ref === null ? null : <Code key="ref">{sandbox.provider_ref}</Code>],
+          ["Purpose", sandbox.purpose === "verify" ? "Verify a result" : "Work on the task"],
           ["Attempt", sandbox.attempt],
           ["Fence", sandbox.fence],
-          ["Workspace", workspace === null ? null : <Code key="cwd">{writeOut(workspace)}</Code>],
+          ["Workspace", workspace === null ? null : <Code key="cwd">{escapeControls(workspace)}</Code>],
         ]}
       />
     </Facts>
@@ -112,7 +112,7 @@ function Place({ sandbox, workspace }: { sandbox: Sandbox; workspace: string | n
 }
 
 /** What it was told to do; secrets are never part of it. */
-function Assignment({ sandbox, finder }: { sandbox: Sandbox; finder: FactFinder["facts"] }) {
+function Assignment({ sandbox, finder }: { sandbox: Sandbox; finder: FactReader["facts"] }) {
   const task = useQuery(taskQuery(sandbox.task_id));
   return (
     <Facts title="Assignment">
@@ -122,21 +122,21 @@ function Assignment({ sandbox, finder }: { sandbox: Sandbox; finder: FactFinder[
             "Task",
             task.data === undefined ? null : (
               <Link key="task" to="/tickets/$ticketId" params={{ ticketId: task.data.ticket_id }} className="text-accent hover:underline">
-                {writeOut(task.data.title)}
+                {escapeControls(task.data.title)}
               </Link>
             ),
           ],
-          ["Branch", finder.branch === null ? null : <Code key="branch">{writeOut(finder.branch)}</Code>],
-          ["Commit", finder.commit === null ? null : <Code key="commit">{writeOut(finder.commit)}</Code>],
-          ["Model", (sandbox.model ?? finder.model) === null ? null : writeOut(sandbox.model ?? finder.model ?? "")],
-          ["Mode", finder.mode === null ? null : writeOut(finder.mode)],
-          ["Iterations", finder.maxIterations === null ? null : `${finder.maxIterations} at the most`],
-          ["Attempts", task.data === undefined ? null : `${task.data.max_attempts} at the most`],
-          ["Permissions", finder.permissionMode === null ? null : writeOut(finder.permissionMode)],
-          ["Tools", finder.tools.length === 0 ? null : writeOut(finder.tools.join(", "))],
-          ["Session", finder.sessionId === null ? null : <Code key="session">{writeOut(finder.sessionId)}</Code>],
-          ["Goes on from", finder.resumedSessionId === null ? null : <Code key="from">{writeOut(finder.resumedSessionId)}</Code>],
-          ["Stopped by", finder.stopReason === null ? null : writeOut(stopReason(finder.stopReason))],
+          ["Branch", finder.branch === null ? null : <Code key="branch">{escapeControls(finder.branch)}</Code>],
+          ["Commit", finder.commit === null ? null : <Code key="commit">{escapeControls(finder.commit)}</Code>],
+          ["Model", (sandbox.model ?? finder.model) === null ? null : escapeControls(sandbox.model ?? finder.model ?? "")],
+          ["Mode", finder.mode === null ? null : escapeControls(finder.mode)],
+          ["Iterations", finder.maxIterations === null ? null : `at most ${finder.maxIterations}`],
+          ["Attempts", task.data === undefined ? null : `at most ${task.data.max_attempts}`],
+          ["Permissions", finder.permissionMode === null ? null : escapeControls(finder.permissionMode)],
+          ["Tools", finder.tools.length === 0 ? null : escapeControls(finder.tools.join(", "))],
+          ["Session", finder.sessionId === null ? null : <Code key="session">{escapeControls(finder.sessionId)}</Code>],
+          ["Resumed from", finder.resumedSessionId === null ? null : <Code key="from">{escapeControls(finder.resumedSessionId)}</Code>],
+          ["Stop reason", finder.stopReason === null ? null : escapeControls(stopReason(finder.stopReason))],
         ]}
       />
     </Facts>
@@ -144,11 +144,11 @@ function Assignment({ sandbox, finder }: { sandbox: Sandbox; finder: FactFinder[
 }
 
 /** What its worker was given; the one secret among it, its token, is not told. */
-function Environment({ variables }: { variables: FactFinder["facts"]["environment"] }) {
+function Environment({ variables }: { variables: FactReader["facts"]["environment"] }) {
   if (variables.length === 0) return null;
   return (
     <Facts title="Environment">
-      <FactList facts={variables.map(([name, value]) => [name, <Code key={name}>{writeOut(value)}</Code>] as const)} />
+      <FactList facts={variables.map(([name, value]) => [name, <Code key={name}>{escapeControls(value)}</Code>] as const)} />
     </Facts>
   );
 }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { event as sample } from "../sample-events";
-import { FactFinder, ranked } from "./facts";
+import { FactReader, ranked } from "./facts";
 
 const event = (type: string, data: Record<string, unknown>) => sample(1, type, data);
 
 describe("what a run was set to do", () => {
   it("is read from what its worker and agent said, the later word first", () => {
-    const finder = new FactFinder();
+    const finder = new FactReader();
     finder.add(event("sandbox.created", { branch_name: "feature/a" }));
     finder.add(event("agent.started", { model: "scripted", mode: "implementation", branch_name: "feature/b" }));
     finder.add(event("agent.system_message", { tools: ["Bash", 7, "Read"], session_id: "s" }));
@@ -14,14 +14,14 @@ describe("what a run was set to do", () => {
   });
 
   it("has the environment that the platform told, and nobody else's", () => {
-    const finder = new FactFinder();
+    const finder = new FactReader();
     finder.add(event("sandbox.started", { environment: { HOME: "/home/agent", MAX_TURNS: 5 } }));
     finder.add(event("agent.started", { environment: { HOME: "/evil" } }));
     expect(finder.facts.environment).toEqual([["HOME", "/home/agent"]]);
   });
 
   it("does not believe other events", () => {
-    const finder = new FactFinder();
+    const finder = new FactReader();
     finder.add(event("agent.message", { branch_name: "evil" }));
     expect(finder.facts.branch).toBeNull();
   });

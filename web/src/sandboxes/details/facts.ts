@@ -22,7 +22,7 @@ export interface Facts {
 const WANTED = new Set(["sandbox.created", "sandbox.started", "agent.started", "iteration.started", "agent.system_message", "agent.completed", "agent.failed"]);
 
 /** Gathers what is said once or is said anew; what comes later wins. */
-export class FactFinder {
+export class FactReader {
   readonly facts: Facts = {
     branch: null,
     model: null,

@@ -2,10 +2,10 @@ import { useQuery } from "@tanstack/react-query";
 import { Download, RefreshCw } from "lucide-react";
 import { useMemo, useState } from "react";
 import { fetchText, type Sandbox } from "@/api/client";
-import { writeOut } from "@/ui/text/control-characters";
-import { Button, buttonLook } from "@/ui/button";
+import { escapeControls } from "@/ui/text/control-characters";
+import { Button, buttonStyle } from "@/ui/button";
 import { Facts } from "@/ui/facts";
-import { Loading, Trouble } from "@/ui/loading/placeholders";
+import { Loading, LoadError } from "@/ui/loading/placeholders";
 import { VirtualRows } from "@/ui/scroll/virtual-rows";
 
 interface Line {
@@ -25,7 +25,7 @@ export function Logs({ sandbox }: { sandbox: Sandbox }) {
     queryFn: ({ signal }) => fetchText(`${path}?tail=5000`, signal),
   });
   const lines = useMemo<Line[]>(
-    () => (log.data ?? "").replace(/\n$/, "").split("\n").map((text, index) => ({ number: index + 1, text: writeOut(text) })),
+    () => (log.data ?? "").replace(/\n$/, "").split("\n").map((text, index) => ({ number: index + 1, text: escapeControls(text) })),
     [log.data],
   );
   return (
@@ -35,25 +35,25 @@ export function Logs({ sandbox }: { sandbox: Sandbox }) {
         <span className="flex items-center gap-1">
           {isOpen ? (
             <Button variant="quiet" size="small" disabled={log.isFetching} onClick={() => void log.refetch()}>
-              <RefreshCw /> Refresh
+              <RefreshCw /> Refresh log
             </Button>
           ) : (
             <Button size="small" onClick={() => setOpen(true)}>
-              Show
+              Show log
             </Button>
           )}
-          <a href={`${path}?tail=100000`} download={`${sandbox.id}.log`} className={buttonLook({ variant: "quiet", size: "small" })}>
-            <Download aria-hidden /> Download
+          <a href={`${path}?tail=100000`} download={`${sandbox.id}.log`} className={buttonStyle({ variant: "quiet", size: "small" })}>
+            <Download aria-hidden /> Download log
           </a>
         </span>
       }
     >
       {!isOpen ? (
-        <p className="text-xs text-soft">Everything that happened as lines of text, the newest 5,000 events here, all of it as a file.</p>
+        <p className="text-xs text-soft">Events as plain text. This view shows the latest 5,000 events; the file has all of them.</p>
       ) : log.isPending ? (
         <Loading what="the log" />
       ) : log.data === undefined ? (
-        <Trouble what="The log" error={log.error} retry={() => void log.refetch()} />
+        <LoadError what="The log" error={log.error} retry={() => void log.refetch()} />
       ) : (
         <div className="-m-3 h-96">
           <VirtualRows

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SandboxEvent } from "@/api/client";
-import { Collected } from "./collector";
+import { FeedCollector } from "./collector";
 
 class Numbers {
   seen: number[] = [];
@@ -13,7 +13,7 @@ const event = (seq: number) => ({ seq }) as SandboxEvent;
 
 describe("what is collected from a feed", () => {
   it("takes each event once while the feed grows at its end", () => {
-    const collected = new Collected(() => new Numbers());
+    const collected = new FeedCollector(() => new Numbers());
     const events = [event(3)];
     collected.follow(events);
     events.push(event(4));
@@ -23,7 +23,7 @@ describe("what is collected from a feed", () => {
 
   it("puts off what comes at the front until it is much or all, and misses nothing", () => {
     const run = Array.from({ length: 100 }, (_, index) => event(index + 1));
-    const collected = new Collected(() => new Numbers());
+    const collected = new FeedCollector(() => new Numbers());
     collected.follow(run.slice(40, 80));
     expect(collected.follow(run.slice(30, 90)).seen).toEqual(run.slice(40, 90).map(({ seq }) => seq));
     expect(collected.follow(run.slice(10, 90)).seen).toEqual(run.slice(10, 90).map(({ seq }) => seq));
@@ -31,13 +31,13 @@ describe("what is collected from a feed", () => {
   });
 
   it("begins anew when the feed does, further on", () => {
-    const collected = new Collected(() => new Numbers());
+    const collected = new FeedCollector(() => new Numbers());
     collected.follow([event(3), event(4)]);
     expect(collected.follow([event(8), event(9)]).seen).toEqual([8, 9]);
   });
 
   it("begins anew when the feed grows at its front", () => {
-    const collected = new Collected(() => new Numbers());
+    const collected = new FeedCollector(() => new Numbers());
     collected.follow([event(3)]);
     expect(collected.follow([event(1), event(2), event(3)]).seen).toEqual([1, 2, 3]);
   });

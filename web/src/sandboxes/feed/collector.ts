@@ -14,7 +14,7 @@ const SHARE = 0.5;
  * Keeps a collector in step with a feed: each event is added once. What comes at the front makes it begin anew, which is put
  * off while a long run is loaded page by page, so that the work grows with the run and not with its square.
  */
-export class Collected<C extends Collector> {
+export class FeedCollector<C extends Collector> {
   collector: C;
   readonly #make: () => C;
   /** The numbers of the first event that was added, and of the one to add next. */
@@ -44,7 +44,7 @@ export class Collected<C extends Collector> {
 }
 
 /** A collector over a feed. What it holds grows in place: take the feed's `version` where a change must be noticed. */
-export function useCollected<C extends Collector>(feed: Feed, make: () => C): C {
-  const [collected] = useState(() => new Collected(make));
+export function useCollector<C extends Collector>(feed: Feed, make: () => C): C {
+  const [collected] = useState(() => new FeedCollector(make));
   return collected.follow(feed.events, feed.isWhole);
 }

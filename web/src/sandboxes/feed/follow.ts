@@ -2,7 +2,7 @@ import type { SandboxEvent } from "@/api/client";
 import type { Connection } from "@/stream/connection";
 import type { Feed } from "./feed";
 import { fill, load } from "./load";
-import { keepTrying } from "./retry";
+import { retryUntilDone } from "./retry";
 
 export interface Following {
   sandboxId: string;
@@ -33,7 +33,7 @@ export function follow(
       else troubles.set(name, error);
       onError(troubles.values().next().value ?? null);
     };
-    return keepTrying(act, { connection, signal, onTrouble });
+    return retryUntilDone(act, { connection, signal, onTrouble });
   }
 
   function add(events: readonly SandboxEvent[]): void {

@@ -1,4 +1,4 @@
-import { answer, api, type SandboxEvent } from "@/api/client";
+import { unwrap, api, type SandboxEvent } from "@/api/client";
 import type { Feed } from "./feed";
 
 const PAGE = 500;
@@ -49,6 +49,6 @@ export async function fill(feed: Feed, sandboxId: string, signal: AbortSignal): 
 function reader(sandboxId: string, signal: AbortSignal): Read {
   return async (order, beyond) => {
     const params = { path: { sandbox_id: sandboxId }, query: { limit: PAGE, order, beyond } };
-    return (await answer(api.GET("/api/v1/sandboxes/{sandbox_id}/events", { params, signal }))).items;
+    return (await unwrap(api.GET("/api/v1/sandboxes/{sandbox_id}/events", { params, signal }))).items;
   };
 }

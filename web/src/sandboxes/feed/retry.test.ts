@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Refusal } from "@/api/client";
-import type { LinkState } from "@/stream/connection";
-import { keepTrying } from "./retry";
+import { ApiError } from "@/api/client";
+import type { ConnectionState } from "@/stream/connection";
+import { retryUntilDone } from "./retry";
 
 class Link {
-  state: LinkState = "open";
+  state: ConnectionState = "open";
   watchers = new Set<() => void>();
   watch = (watcher: () => void) => {
     this.watchers.add(watcher);
     return () => this.watchers.delete(watcher);
   };
-  become(state: LinkState) {
+  become(state: ConnectionState) {
     this.state = state;
     for (const watcher of this.watchers) watcher();
   }
@@ -25,7 +25,7 @@ function trying(...failures: Error[]) {
     const failure = failures.shift();
     if (failure !== undefined) throw failure;
   });
-  const over = keepTrying(act, { connection: link, signal: controller.signal, onTrouble: (error) => troubles.push(error) });
+  const over = retryUntilDone(act, { connection: link, signal: controller.signal, onTrouble: (error) => troubles.push(error) });
   return { link, controller, troubles, act, over };
 }
 
@@ -36,7 +36,7 @@ describe("keepTrying", () => {
   afterEach(() => void vi.useRealTimers());
 
   it("tries again after a while, and tells when the trouble is over", async () => {
-    const broken = new Refusal(503, "not now");
+    const broken = new ApiError(503, "not now");
     const { act, over, troubles } = trying(away, broken);
     await vi.advanceTimersByTimeAsync(2_000);
     await over;
@@ -66,7 +66,7 @@ describe("keepTrying", () => {
   });
 
   it("does not ask again for what is refused", async () => {
-    const refused = new Refusal(403, "no");
+    const refused = new ApiError(403, "no");
     const { act, over, troubles } = trying(refused);
     await over;
     expect(act).toHaveBeenCalledTimes(1);

@@ -1,10 +1,10 @@
-import { Refusal } from "@/api/client";
+import { ApiError } from "@/api/client";
 import type { Connection } from "@/stream/connection";
 
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 15_000;
 
-export interface Trying {
+export interface RetryOptions {
   connection: Pick<Connection, "state" | "watch">;
   /** Ends it. */
   signal: AbortSignal;
@@ -13,7 +13,7 @@ export interface Trying {
 }
 
 /** Do it until it is done: again after a while, and at once when the server is back. What is refused stays refused. */
-export async function keepTrying(act: () => Promise<void>, { connection, signal, onTrouble }: Trying): Promise<void> {
+export async function retryUntilDone(act: () => Promise<void>, { connection, signal, onTrouble }: RetryOptions): Promise<void> {
   for (let failures = 0; !signal.aborted; failures += 1) {
     try {
       await act();
@@ -30,11 +30,11 @@ export async function keepTrying(act: () => Promise<void>, { connection, signal,
 }
 
 /** Whether the server would say the same again. */
-export function isRefused(error: unknown): error is Refusal {
-  return error instanceof Refusal && error.status < 500;
+export function isRefused(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status < 500;
 }
 
-function pause(ms: number, connection: Trying["connection"], signal: AbortSignal): Promise<void> {
+function pause(ms: number, connection: RetryOptions["connection"], signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { paced } from "./throttle";
+import { throttle } from "./throttle";
 
 describe("pace", () => {
   beforeEach(() => void vi.useFakeTimers());
@@ -7,7 +7,7 @@ describe("pace", () => {
 
   it("passes the first call on at once and the rest of a burst together", () => {
     const call = vi.fn();
-    const knock = paced(call, 100);
+    const knock = throttle(call, 100);
     for (let times = 0; times < 50; times += 1) knock();
     expect(call).toHaveBeenCalledTimes(1);
     vi.advanceTimersByTime(100);
@@ -18,7 +18,7 @@ describe("pace", () => {
 
   it("is quick again after it was quiet, and silent once it is stopped", () => {
     const call = vi.fn();
-    const knock = paced(call, 100);
+    const knock = throttle(call, 100);
     knock();
     vi.advanceTimersByTime(500);
     knock();

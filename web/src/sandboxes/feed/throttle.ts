@@ -5,7 +5,7 @@ export const BEAT_MS = 100;
  * Calls that come in bursts, passed on at once when it was quiet and then once per beat; the last is never lost.
  * `stop` forgets what is still to be passed on.
  */
-export function paced(call: () => void, beat: number = BEAT_MS): { (): void; stop(): void } {
+export function throttle(call: () => void, beat: number = BEAT_MS): { (): void; stop(): void } {
   let last = -Infinity;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const pass = () => {

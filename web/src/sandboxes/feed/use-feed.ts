@@ -2,7 +2,7 @@ import { useCallback, useEffect, useState, useSyncExternalStore } from "react";
 import { useConnection } from "@/stream/stream-provider";
 import { Feed } from "./feed";
 import { follow } from "./follow";
-import { paced } from "./throttle";
+import { throttle } from "./throttle";
 
 export interface FeedState {
   feed: Feed;
@@ -25,7 +25,7 @@ export function useFeed(sandboxId: string, wanted?: number): FeedState {
   const [drawn] = useState(() => ({ version: 0 }));
   const watch = useCallback(
     (changed: () => void) => {
-      const knock = paced(() => {
+      const knock = throttle(() => {
         drawn.version = feed.version;
         changed();
       });

@@ -10,7 +10,7 @@ export function StateChips(props: {
   onChoose: (state: SandboxesSearch["status"]) => void;
 }) {
   return (
-    <div role="group" aria-label="Filter by state" className="flex flex-wrap gap-1.5">
+    <div role="group" aria-label="Filter by status" className="flex flex-wrap gap-1.5">
       <Chip isOn={props.chosen === undefined} onPress={() => props.onChoose(undefined)}>
         All
       </Chip>

@@ -5,10 +5,10 @@ import { endReason } from "@/outcome/outcome";
 import { SandboxOutcome } from "@/outcome/outcome-label";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
-import { writeOut } from "@/ui/text/control-characters";
+import { escapeControls } from "@/ui/text/control-characters";
 import { cost } from "@/ui/text/numbers";
 import { Ago } from "@/ui/time/time";
-import { Lasted } from "../sandbox-duration";
+import { SandboxDuration } from "../sandbox-duration";
 import { isAlive, titleOf } from "./row";
 
 interface Props {
@@ -31,16 +31,16 @@ export function SandboxTable(props: Props) {
         <thead className="border-b bg-sunken text-soft">
           <tr>
             <th scope="col" className={`${HEAD} w-8`}>
-              <span className="sr-only">Choose to compare</span>
+              <span className="sr-only">Select to compare</span>
             </th>
-            <th scope="col" className={`${HEAD} ${WIDE}`}>State</th>
+            <th scope="col" className={`${HEAD} ${WIDE}`}>Status</th>
             <th scope="col" className={HEAD}>Sandbox</th>
             <th scope="col" className={`${HEAD} ${WIDE}`}>Provider</th>
             <th scope="col" className={`${HEAD} ${WIDE}`}>Attempt</th>
-            <th scope="col" className={`${HEAD} ${WIDE}`}>Begun</th>
-            <th scope="col" className={`${HEAD} ${WIDE}`}>Lasted</th>
+            <th scope="col" className={`${HEAD} ${WIDE}`}>Started</th>
+            <th scope="col" className={`${HEAD} ${WIDE}`}>Duration</th>
             <th scope="col" className={`${HEAD} ${WIDE}`}>Cost</th>
-            <th scope="col" className={`${HEAD} ${WIDE}`}>Last work</th>
+            <th scope="col" className={`${HEAD} ${WIDE}`}>Last activity</th>
             <th scope="col" className={`${HEAD} w-11`}>
               <span className="sr-only">Stop</span>
             </th>
@@ -64,7 +64,7 @@ function Row({ sandbox, projects, chosen, onChoose, onStop }: Props & { sandbox:
         <input
           type="checkbox"
           className="size-4 accent-accent"
-          aria-label={`Choose ${sandbox.id} to compare`}
+          aria-label={`Select ${sandbox.id} to compare`}
           checked={chosen.includes(sandbox.id)}
           onChange={() => onChoose(sandbox.id)}
         />
@@ -74,21 +74,21 @@ function Row({ sandbox, projects, chosen, onChoose, onStop }: Props & { sandbox:
       </td>
       <td className={`${CELL} min-w-0`}>
         <Link to="/sandbox/$sandboxId" params={{ sandboxId: sandbox.id }} title={title ?? undefined} className="line-clamp-2 font-medium [overflow-wrap:anywhere] text-accent hover:underline">
-          {title === null ? <span className="font-mono">{sandbox.id}</span> : writeOut(title)}
+          {title === null ? <span className="font-mono">{sandbox.id}</span> : escapeControls(title)}
         </Link>
         <p className="flex flex-wrap items-center gap-x-2 text-2xs text-faint">
           <span className="text-soft lg:hidden">
             <SandboxOutcome sandbox={sandbox} />
           </span>
           {title === null ? null : <span className="font-mono [overflow-wrap:anywhere]">{sandbox.id}</span>}
-          {sandbox.purpose === "verify" ? <Badge tone="info">verify</Badge> : null}
+          {sandbox.purpose === "verify" ? <Badge tone="info">verification</Badge> : null}
           <span className="[overflow-wrap:anywhere]">{projects.get(sandbox.project_id) ?? ""}</span>
           <span className="lg:hidden">
-            attempt {sandbox.attempt} · <Ago at={sandbox.created_at} /> · <Lasted sandbox={sandbox} /> · {cost(sandbox)}
+            attempt {sandbox.attempt} · <Ago at={sandbox.created_at} /> · <SandboxDuration sandbox={sandbox} /> · {cost(sandbox)}
           </span>
         </p>
         {endReason(sandbox) === null ? null : (
-          <p className="text-2xs text-soft [overflow-wrap:anywhere]">{writeOut(endReason(sandbox) ?? "")}</p>
+          <p className="text-2xs text-soft [overflow-wrap:anywhere]">{escapeControls(endReason(sandbox) ?? "")}</p>
         )}
       </td>
       <td className={`${CELL} ${WIDE}`}>{sandbox.provider}</td>
@@ -97,7 +97,7 @@ function Row({ sandbox, projects, chosen, onChoose, onStop }: Props & { sandbox:
         <Ago at={sandbox.created_at} />
       </td>
       <td className={`${CELL} ${WIDE} whitespace-nowrap`}>
-        <Lasted sandbox={sandbox} />
+        <SandboxDuration sandbox={sandbox} />
       </td>
       <td className={`${CELL} ${WIDE} tabular-nums`}>{cost(sandbox)}</td>
       <td className={`${CELL} ${WIDE} whitespace-nowrap`}>{sandbox.last_work_at === null ? "–" : <Ago at={sandbox.last_work_at} />}</td>
@@ -107,8 +107,8 @@ function Row({ sandbox, projects, chosen, onChoose, onStop }: Props & { sandbox:
             variant="quiet"
             size="icon"
             className="size-7 hover:text-bad"
-            aria-label={`Stop ${sandbox.id}`}
-            title="Stop"
+            aria-label={`Stop sandbox ${sandbox.id}`}
+            title="Stop sandbox"
             disabled={sandbox.status === "stopping"}
             onClick={() => onStop(sandbox)}
           >

@@ -1,8 +1,8 @@
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
-import { loadAgain } from "@/api/invalidate";
-import { answer, api } from "@/api/client";
+import { invalidate } from "@/api/invalidate";
+import { unwrap, api } from "@/api/client";
 import { useLive } from "@/stream/stream-provider";
-import { useGathered } from "@/ui/hooks/use-batched";
+import { useBatched } from "@/ui/hooks/use-batched";
 
 export interface Filter {
   status?: string;
@@ -28,15 +28,15 @@ export function useSandboxes(filter: Filter) {
         cursor: pageParam ?? undefined,
         ...(filter.q === undefined ? {} : { q: filter.q }),
       };
-      return answer(api.GET("/api/v1/sandboxes", { params: { query }, signal }));
+      return unwrap(api.GET("/api/v1/sandboxes", { params: { query }, signal }));
     },
     placeholderData: (before) => before,
   });
 }
 
 /** Looks at the list again while agents work, and not at all while nothing happens. */
-export function useRestless(): void {
+export function useRefreshOnEvents(): void {
   const queries = useQueryClient();
-  const onItems = useGathered(() => loadAgain(queries, ["sandboxes", "list"]), REST_MS);
+  const onItems = useBatched(() => invalidate(queries, ["sandboxes", "list"]), REST_MS);
   useLive({ types: ["sandbox.event"] }, { onItems });
 }

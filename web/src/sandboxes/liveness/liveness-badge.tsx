@@ -1,17 +1,17 @@
 import type { Sandbox } from "@/api/client";
-import { useLinkState } from "@/stream/stream-provider";
+import { useConnectionState } from "@/stream/stream-provider";
 import { Badge, Dot } from "@/ui/badge";
 import { Ago, useNow } from "@/ui/time/time";
 import { absolute, ago } from "@/ui/time/format";
 import { Tip } from "@/ui/tooltip";
-import { Lasted } from "../sandbox-duration";
+import { SandboxDuration } from "../sandbox-duration";
 import { lastHeard, liveness } from "./liveness";
 import type { Signs } from "./signs";
 
 /** What the sandbox does, in a word; why that is said, for who points at it or presses it; and when it was last heard. */
 export function LivenessBadge({ sandbox, signs }: { sandbox: Sandbox; signs: Signs }) {
   const now = useNow();
-  const link = useLinkState();
+  const link = useConnectionState();
   const said = liveness(sandbox, signs, now, link);
   return (
     <Tip
@@ -21,7 +21,7 @@ export function LivenessBadge({ sandbox, signs }: { sandbox: Sandbox; signs: Sig
         </p>
       ))}
     >
-      <button type="button" aria-label={`State: ${said.label}. ${said.why.join(" ")}`} className="shrink-0 cursor-help rounded-full">
+      <button type="button" aria-label={`Status: ${said.label}. ${said.why.join(" ")}`} className="shrink-0 cursor-help rounded-full">
         <Badge tone={said.tone} className="py-0.5">
           <Dot tone={said.tone} pulse={said.isActive} />
           {said.label}
@@ -38,7 +38,7 @@ export function LastHeard({ sandbox, signs }: { sandbox: Sandbox; signs: Signs }
   if (sandbox.ended_at !== null) {
     return (
       <span className="text-xs text-faint tabular-nums">
-        ended <Ago at={sandbox.ended_at} /> · lasted <Lasted sandbox={sandbox} />
+        ended <Ago at={sandbox.ended_at} /> · duration <SandboxDuration sandbox={sandbox} />
       </span>
     );
   }

@@ -41,7 +41,7 @@ const ended = (outcome: Sandbox["outcome"], more: Partial<Sandbox> = {}) =>
 describe("liveness", () => {
   it("says which tool runs, and since when", () => {
     const said = liveness(sandbox(), signs(use), at(31), "open");
-    expect(said).toMatchObject({ state: "running", label: "Running Bash", why: ["Bash runs since 30s."] });
+    expect(said).toMatchObject({ state: "running", label: "Running Bash", why: ["Bash has been running for 30s."] });
     expect(liveness(sandbox(), signs(use, done), at(31), "open").label).toBe("Running");
   });
 
@@ -57,7 +57,7 @@ describe("liveness", () => {
   });
 
   it("is idle, then stalled, while heartbeats come and no work does", () => {
-    expect(liveness(sandbox(), signs(use, done, beats(360)), at(365), "open")).toMatchObject({ state: "idle", label: "Idle 6m" });
+    expect(liveness(sandbox(), signs(use, done, beats(360)), at(365), "open")).toMatchObject({ state: "idle", label: "Idle for 6m" });
     expect(liveness(sandbox(), signs(use, done, beats(910)), at(915), "open").state).toBe("stalled");
   });
 
@@ -70,7 +70,7 @@ describe("liveness", () => {
     const waiting = event(3, "agent.waiting", { linger_seconds: 600 });
     expect(liveness(sandbox(), signs(use, done, waiting), at(63), "open")).toMatchObject({
       state: "waiting",
-      why: ["The agent is done and waits for a message since 1m.", "It goes in 9m if none comes."],
+      why: ["The agent has finished and has waited for a message for 1m.", "The sandbox stops in 9m if no message arrives."],
     });
     expect(liveness(sandbox(), signs(waiting, event(4, "agent.message_injected")), at(5), "open").state).toBe("running");
   });
@@ -86,13 +86,13 @@ describe("liveness", () => {
       state: "finished",
       label: "Unchecked",
       tone: "neutral",
-      why: ["There is a result, but no check has proved it.", "Reason: its work is done."],
+      why: ["There is a result, but no check has verified it.", "Reason: its work is done."],
     });
     expect(ended("failed")).toMatchObject({ state: "failed", label: "Failed", tone: "bad" });
-    expect(ended("failed", { status: "failed" }).why[0]).toBe("It could not be started, or its agent gave up.");
-    expect(ended("no_result")).toMatchObject({ state: "stopped", label: "Ended without result", tone: "warn" });
-    expect(ended("no_result", { status: "lost" })).toMatchObject({ state: "lost", label: "Ended without result", tone: "warn" });
-    expect(ended("in_progress")).toMatchObject({ label: "Being checked", tone: "info" });
+    expect(ended("failed", { status: "failed" }).why[0]).toBe("The sandbox could not start, or its agent failed.");
+    expect(ended("no_result")).toMatchObject({ state: "stopped", label: "Ended without a result", tone: "warn" });
+    expect(ended("no_result", { status: "lost" })).toMatchObject({ state: "lost", label: "Ended without a result", tone: "warn" });
+    expect(ended("in_progress")).toMatchObject({ label: "Checking result", tone: "info" });
   });
 
   it("does not call it starting while the events that tell are not loaded", () => {
@@ -104,7 +104,7 @@ describe("liveness", () => {
     expect(checks({ status: "stopped", outcome: "failed" })).toMatchObject({ label: "Failed", why: ["The result did not pass its checks."] });
     expect(checks({ status: "stopped", outcome: "no_result", end_reason: "stopped by a person" })).toMatchObject({
       state: "stopped",
-      why: ["It ended before the result was checked.", "Reason: stopped by a person."],
+      why: ["The sandbox ended before the result was checked.", "Reason: stopped by a person."],
     });
   });
 

@@ -1,6 +1,6 @@
 import type { Sandbox } from "@/api/client";
-import type { LinkState } from "@/stream/connection";
-import { sandboxLook } from "@/outcome/outcome";
+import type { ConnectionState } from "@/stream/connection";
+import { sandboxStyle } from "@/outcome/outcome";
 import type { Tone } from "@/ui/badge";
 import { sentence } from "@/ui/text/sentence";
 import { ago, duration } from "@/ui/time/format";
@@ -42,34 +42,34 @@ export const STUCK_MS = 15 * MINUTE;
 const STARTING_MS = MINUTE;
 
 /** What a sandbox does, by what is known and not by what it says of itself. */
-export function liveness(sandbox: Sandbox, signs: Signs, now: number, link: LinkState): Liveness {
+export function liveness(sandbox: Sandbox, signs: Signs, now: number, link: ConnectionState): Liveness {
   const ended = ending(sandbox);
   if (ended !== null) return ended;
   if (link === "lost") {
-    const seen = signs.lastEventAt === null ? "" : ` It was last heard of ${ago(signs.lastEventAt, now)}.`;
+    const seen = signs.lastEventAt === null ? "" : ` Last event: ${ago(signs.lastEventAt, now)}.`;
     return say("unknown", "Connection lost", "warn", false, [
-      `The page does not hear from the server, so what the sandbox does now is not known.${seen}`,
+      `The server is unreachable, so the sandbox's current status is unknown.${seen}`,
     ]);
   }
   if (sandbox.status === "stopping") {
     return say("stopping", "Stopping", "warn", true, [
-      `It was asked to stop${sandbox.end_reason === null ? "" : `: ${sandbox.end_reason}`}. Its work is being saved.`,
+      `A stop was requested${sandbox.end_reason === null ? "" : `: ${sandbox.end_reason}`}. Its work is being saved.`,
     ]);
   }
   if (sandbox.status === "creating") return starting(sandbox, now);
   if (sandbox.purpose === "verify") {
-    return say("running", "Checking", "good", true, ["It runs the checks of the result; no agent is at work here."]);
+    return say("running", "Checking", "good", true, ["This sandbox runs the acceptance commands. No agent is running here."]);
   }
   if (signs.lastEventAt === null && signs.beatAt === null) {
-    return say("unknown", "Running", "neutral", false, ["The events that tell what it does are not loaded yet."]);
+    return say("unknown", "Running", "neutral", false, ["Its events are still loading."]);
   }
   return working(sandbox, signs, now);
 }
 
 function starting(sandbox: Sandbox, now: number): Liveness {
   const age = now - Date.parse(sandbox.created_at);
-  const why = [`The ${sandbox.provider} provider is making it, since ${duration(age)}.`];
-  if (age > STARTING_MS) why.push("That is longer than usual; the logs under Details may say why.");
+  const why = [`The ${sandbox.provider} provider has been creating it for ${duration(age)}.`];
+  if (age > STARTING_MS) why.push("This is longer than usual. The log under Details may show why.");
   return say("starting", "Starting", age > STARTING_MS ? "warn" : "info", true, why);
 }
 
@@ -77,43 +77,43 @@ function working(sandbox: Sandbox, signs: Signs, now: number): Liveness {
   const beat = newest(signs.beatAt, sandbox.last_heartbeat_at, sandbox.created_at);
   const silence = now - newest(beat, signs.lastEventAt);
   if (silence > SILENT_MS) {
-    return say("stalled", `Stalled, silent ${duration(silence)}`, "bad", false, [
-      `Neither an event nor a heartbeat came for ${duration(silence)}; one is due every 30 s.`,
-      "The platform asks its provider whether it lives, and tries the task again if not.",
+    return say("stalled", `Stalled, no heartbeat for ${duration(silence)}`, "bad", false, [
+      `No event or heartbeat for ${duration(silence)}; a heartbeat is expected every 30 s.`,
+      "The platform asks the provider and retries the task if the sandbox is gone.",
     ]);
   }
   const rest = now - newest(signs.lastWorkAt, sandbox.last_work_at, sandbox.created_at);
   if (signs.waitingSince !== null) return waiting(signs, now);
   const tool = signs.tool;
   if (rest > STUCK_MS) {
-    return say("stalled", `Stalled, no work ${duration(rest)}`, "bad", false, [
-      `Heartbeats come, but nothing was done for ${duration(rest)}.`,
-      "After 15 minutes the platform stops it and tries the task again.",
+    return say("stalled", `Stalled, no activity for ${duration(rest)}`, "bad", false, [
+      `Heartbeats arrive, but there was no activity for ${duration(rest)}.`,
+      "After 15 minutes the platform stops the sandbox and retries the task.",
     ]);
   }
   if (tool !== null) {
     return say("running", `Running ${tool.name}`, "good", true, [
-      `${tool.name} runs since ${duration(now - tool.since)}.`,
+      `${tool.name} has been running for ${duration(now - tool.since)}.`,
     ]);
   }
   if (rest > QUIET_MS) {
-    return say("idle", `Idle ${duration(Math.floor(rest / MINUTE) * MINUTE)}`, "warn", false, [
-      `It lives, but neither a tool runs nor did the model answer for ${duration(rest)}.`,
-      "After 15 minutes without work the platform stops it and tries the task again.",
+    return say("idle", `Idle for ${duration(Math.floor(rest / MINUTE) * MINUTE)}`, "warn", false, [
+      `It is alive, but no tool is running and the model has not replied for ${duration(rest)}.`,
+      "After 15 minutes without activity the platform stops the sandbox and retries the task.",
     ]);
   }
   if (signs.limitedAt !== null) {
-    return say("running", "Running, rate limited", "warn", true, ["The model's host asks for patience; it is tried again by itself."]);
+    return say("running", "Running, rate limited", "warn", true, ["The model provider limits the request rate. Requests are retried automatically."]);
   }
-  return say("running", "Running", "good", true, ["The model is at work on its next reply."]);
+  return say("running", "Running", "good", true, ["The model is working on its next reply."]);
 }
 
 function waiting(signs: Signs, now: number): Liveness {
   const since = now - (signs.waitingSince ?? now);
   const left = signs.lingerMs === null ? null : signs.lingerMs - since;
   return say("waiting", "Waiting", "info", false, [
-    `The agent is done and waits for a message since ${duration(since)}.`,
-    left !== null && left > 0 ? `It goes in ${duration(left)} if none comes.` : "It goes soon if none comes.",
+    `The agent has finished and has waited for a message for ${duration(since)}.`,
+    left !== null && left > 0 ? `The sandbox stops in ${duration(left)} if no message arrives.` : "The sandbox stops soon if no message arrives.",
   ]);
 }
 
@@ -121,10 +121,10 @@ function waiting(signs: Signs, now: number): Liveness {
 function ending(sandbox: Sandbox): Liveness | null {
   const { status, outcome } = sandbox;
   if (status !== "stopped" && status !== "failed" && status !== "lost") return null;
-  const { words, tone } = sandboxLook(sandbox);
+  const { label, tone } = sandboxStyle(sandbox);
   const reason = sandbox.end_reason === null ? [] : [sentence(`Reason: ${sandbox.end_reason}`)];
   const state = outcome === "failed" ? "failed" : outcome !== "no_result" ? "finished" : status === "lost" ? "lost" : "stopped";
-  return say(state, words, tone, false, [meaning(sandbox), ...reason]);
+  return say(state, label, tone, false, [meaning(sandbox), ...reason]);
 }
 
 function meaning({ status, outcome, purpose }: Sandbox): string {
@@ -132,11 +132,11 @@ function meaning({ status, outcome, purpose }: Sandbox): string {
     case "verified":
       return "The checks passed in a fresh sandbox at the pushed commit.";
     case "unchecked":
-      return "There is a result, but no check has proved it.";
+      return "There is a result, but no check has verified it.";
     case "failed":
-      return status === "failed" ? "It could not be started, or its agent gave up." : "The result did not pass its checks.";
+      return status === "failed" ? "The sandbox could not start, or its agent failed." : "The result did not pass its checks.";
     case "no_result":
-      return purpose === "verify" ? "It ended before the result was checked." : "It ended before there was a result.";
+      return purpose === "verify" ? "The sandbox ended before the result was checked." : "The sandbox ended before there was a result.";
     default:
       return "The agent has finished, and its result is being checked.";
   }

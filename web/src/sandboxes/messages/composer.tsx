@@ -6,13 +6,13 @@ import { Select } from "@/ui/form/field";
 import { DraftBox, useDraft } from "./draft-box";
 import { Ended } from "./ended-notice";
 import { Receipts } from "./receipts";
-import { useOutbox } from "./use-unsent";
+import { useUnsent } from "./use-unsent";
 
 type Delivery = NonNullable<MessageIn["deliver"]>;
 
 const DELIVERIES: readonly { value: Delivery; label: string }[] = [
-  { value: "next_tool", label: "At the next tool" },
-  { value: "now", label: "Now, stops its turn" },
+  { value: "next_tool", label: "At the next tool call" },
+  { value: "now", label: "Now (interrupts the turn)" },
   { value: "end_of_turn", label: "At the end of the turn" },
 ];
 
@@ -21,7 +21,7 @@ const chosen = new Map<string, Delivery>();
 
 /** Say something to the agent, and see how far it got. */
 export function Composer({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) {
-  const posting = useOutbox(sandbox.id);
+  const posting = useUnsent(sandbox.id);
   const isOpen = sandbox.status === "creating" || sandbox.status === "running";
   return (
     <section aria-label="Messages" className="shrink-0 border-t bg-surface">
@@ -29,7 +29,7 @@ export function Composer({ sandbox, task }: { sandbox: Sandbox; task: Task | und
       {!isOpen ? (
         <Ended sandbox={sandbox} task={task} />
       ) : sandbox.purpose === "verify" ? (
-        <p className="px-3 py-2.5 text-xs text-faint">No agent is at work here: this sandbox only runs the checks.</p>
+        <p className="px-3 py-2.5 text-xs text-faint">This sandbox only runs checks. No agent is running here.</p>
       ) : (
         <Writing sandboxId={sandbox.id} onSend={posting.send} />
       )}
@@ -53,25 +53,25 @@ function Writing({ sandboxId, onSend }: { sandboxId: string; onSend: (body: Mess
     write("");
   };
   const interrupt = () => {
-    onSend({ content: isEmpty ? "Stop what you are doing, and wait for what comes next." : text, message_type: "interrupt" });
+    onSend({ content: isEmpty ? "Stop what you are doing and wait for further instructions." : text, message_type: "interrupt" });
     write("");
   };
 
   return (
     <form onSubmit={send} className="space-y-1.5 px-3 py-2">
-      <DraftBox label="Message to the agent" placeholder="Say something to the agent" text={text} onWrite={write} className="max-sm:min-h-9" />
+      <DraftBox label="Message to the agent" placeholder="Send a message to the agent" text={text} onWrite={write} className="max-sm:min-h-9" />
       <div className="flex flex-wrap items-center gap-2">
-        <Select aria-label="When it is delivered" value={deliver} onChange={(event) => choose(event.target.value as Delivery)} className="h-7 py-0 text-xs">
+        <Select aria-label="Delivery" value={deliver} onChange={(event) => choose(event.target.value as Delivery)} className="h-7 py-0 text-xs">
           {DELIVERIES.map((each) => (
             <option key={each.value} value={each.value}>
               {each.label}
             </option>
           ))}
         </Select>
-        <Button size="small" onClick={interrupt} title="Stop the agent's turn at once; what is typed is what it is told">
+        <Button size="small" onClick={interrupt} title="Stop the current turn immediately and send the typed message">
           <Hand /> Interrupt
         </Button>
-        <span className="ml-auto text-2xs text-faint max-sm:hidden">Ctrl+Enter sends</span>
+        <span className="ml-auto text-2xs text-faint max-sm:hidden">Ctrl+Enter to send</span>
         <Button type="submit" size="small" variant="primary" className="max-sm:ml-auto" disabled={isEmpty}>
           <SendHorizontal /> Send
         </Button>

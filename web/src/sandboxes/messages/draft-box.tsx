@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 import { cn } from "@/ui/cn";
 import { TextArea } from "@/ui/form/field";
-import { sendOnEnter } from "@/ui/form/submit-on-enter";
+import { submitOnEnter } from "@/ui/form/submit-on-enter";
 import { draftOf, keepDraft, watchDrafts } from "./drafts";
 
 /** What is typed for a sandbox's agent; it is kept in this browser, the same in all its tabs, until it is sent. */
@@ -19,7 +19,7 @@ export function DraftBox(props: { label: string; placeholder: string; text: stri
       rows={2}
       value={props.text}
       onChange={({ target }) => props.onWrite(target.value)}
-      onKeyDown={sendOnEnter}
+      onKeyDown={submitOnEnter}
       className={cn("max-h-60 min-h-14", props.className)}
     />
   );

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { RotateCcw } from "lucide-react";
 import type { FormEvent } from "react";
-import { reason, type Sandbox, type Task } from "@/api/client";
+import { errorMessage, type Sandbox, type Task } from "@/api/client";
 import { Button } from "@/ui/button";
 import { sentence } from "@/ui/text/sentence";
 import { DraftBox, useDraft } from "./draft-box";
@@ -14,7 +14,7 @@ export function Ended({ sandbox, task }: { sandbox: Sandbox; task: Task | undefi
   return (
     <div className="space-y-2 px-3 py-2.5 text-xs text-soft">
       <p className="[overflow-wrap:anywhere]">
-        {sentence(`This sandbox ${isStopping ? "is stopping" : "has ended"}${sandbox.end_reason === null ? "" : `: ${sandbox.end_reason}`}`)} It takes no more messages.{" "}
+        {sentence(`This sandbox ${isStopping ? "is stopping" : "has ended"}${sandbox.end_reason === null ? "" : `: ${sandbox.end_reason}`}`)} It no longer accepts messages.{" "}
         <WayOn sandbox={sandbox} task={task} />
       </p>
       {task?.status === "failed" && !isStopping ? <Retry sandboxId={sandbox.id} taskId={task.id} /> : null}
@@ -33,11 +33,11 @@ function WayOn({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) 
   }
   switch (task.status) {
     case "failed":
-      return "Its task failed; try it again, with a word to the agent if you like.";
+      return "The task failed. Retry it, with a message to the agent if you like.";
     case "completed":
       return (
         <>
-          Its task is completed; for more, file another{" "}
+          The task is completed. For more work, create another{" "}
           <Link to="/" className="text-accent underline">
             ticket
           </Link>
@@ -45,11 +45,11 @@ function WayOn({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) 
         </>
       );
     case "verifying":
-      return "Its result is being verified.";
+      return "The result is being verified.";
     case "cancelled":
-      return "Its task was cancelled.";
+      return "The task was cancelled.";
     default:
-      return "Its task waits for its next attempt.";
+      return "The task is queued for its next attempt.";
   }
 }
 
@@ -69,15 +69,15 @@ function Retry({ sandboxId, taskId }: { sandboxId: string; taskId: string }) {
   };
   return (
     <form onSubmit={submit} className="space-y-1.5">
-      <DraftBox label="A word to the agent for its next attempt" placeholder="What should it do differently? (optional)" text={text} onWrite={write} />
+      <DraftBox label="Message to the agent for the next attempt" placeholder="What should it do differently? (optional)" text={text} onWrite={write} />
       <div className="flex flex-wrap items-center justify-end gap-2">
         {retry.isError ? (
           <p role="alert" className="text-bad">
-            {sentence(reason(retry.error))}
+            {sentence(errorMessage(retry.error))}
           </p>
         ) : null}
         <Button type="submit" size="small" variant="primary" disabled={retry.isPending}>
-          <RotateCcw /> {retry.isPending ? "Asking…" : "Try again"}
+          <RotateCcw /> {retry.isPending ? "Queueing…" : "Retry task"}
         </Button>
       </div>
     </form>

@@ -1,12 +1,12 @@
 import { queryOptions } from "@tanstack/react-query";
-import { answer, api, type MessageIn } from "@/api/client";
+import { unwrap, api, type MessageIn } from "@/api/client";
 
 /** What was said to a sandbox, newest first, each with its receipts. */
 export const messagesQuery = (sandboxId: string) =>
   queryOptions({
     queryKey: ["messages", sandboxId],
     queryFn: ({ signal }) =>
-      answer(
+      unwrap(
         api.GET("/api/v1/sandboxes/{sandbox_id}/messages/history", {
           params: { path: { sandbox_id: sandboxId }, query: { limit: 100, order: "desc" } },
           signal,
@@ -16,7 +16,7 @@ export const messagesQuery = (sandboxId: string) =>
 
 /** Say something; the same key says it once, however often it is sent. */
 export function sendMessage(sandboxId: string, body: MessageIn, key: string) {
-  return answer(
+  return unwrap(
     api.POST("/api/v1/sandboxes/{sandbox_id}/messages", {
       params: { path: { sandbox_id: sandboxId }, header: { "Idempotency-Key": key } },
       body,
@@ -25,7 +25,7 @@ export function sendMessage(sandboxId: string, body: MessageIn, key: string) {
 }
 
 export function retryTask(taskId: string, message: string) {
-  return answer(
+  return unwrap(
     api.POST("/api/v1/tasks/{task_id}/retry", {
       params: { path: { task_id: taskId } },
       body: { message: message === "" ? null : message },

@@ -7,7 +7,7 @@ import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Clock } from "@/ui/time/time";
 import { ScrollBox } from "@/ui/scroll/scroll-box";
-import { type Letter, underway } from "./unsent";
+import { type UnsentMessage, pendingMessages } from "./unsent";
 import { messagesQuery } from "./queries";
 import { type Sender, senderOf } from "./senders";
 import type { Posting } from "./use-unsent";
@@ -26,14 +26,14 @@ export function Receipts({ sandboxId, posting }: { sandboxId: string; posting: P
   const { data } = useQuery(messagesQuery(sandboxId));
   const [isAll, setAll] = useState(false);
   const messages = data?.items ?? [];
-  const letters = underway(posting.outbox, messages);
+  const letters = pendingMessages(posting.outbox, messages);
   const visible = (isAll ? messages : messages.slice(0, SHOWN)).toReversed();
   if (messages.length === 0 && letters.length === 0) return null;
   return (
     <ScrollBox label="Messages to the agent" className="max-h-52 space-y-1 px-3 pt-2">
       {messages.length > SHOWN ? (
         <Button size="small" variant="quiet" className="h-6" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
-          {isAll ? "Show the newest only" : `${messages.length - SHOWN} earlier ${messages.length - SHOWN === 1 ? "message" : "messages"}`}
+          {isAll ? "Show latest only" : `${messages.length - SHOWN} earlier ${messages.length - SHOWN === 1 ? "message" : "messages"}`}
         </Button>
       ) : null}
       <ul className="space-y-1" aria-live="polite">
@@ -41,7 +41,7 @@ export function Receipts({ sandboxId, posting }: { sandboxId: string; posting: P
           <Receipt key={message.message_id} message={message} />
         ))}
         {letters.map((letter) => (
-          <Underway key={letter.key} letter={letter} posting={posting} />
+          <PendingMessage key={letter.key} letter={letter} posting={posting} />
         ))}
       </ul>
     </ScrollBox>
@@ -62,7 +62,7 @@ function Receipt({ message }: { message: Message }) {
         <Step name="delivered" at={message.delivered_at} />
         <Step name="seen" at={message.seen_at} />
         {message.redeliveries > 0 ? (
-          <span title="The conversation that carried it was lost, so it was queued again">redelivered</span>
+          <span title="The conversation that contained it was lost, so it was queued again">redelivered</span>
         ) : null}
       </span>
     </li>
@@ -79,7 +79,7 @@ function Step({ name, at }: { name: string; at: string | null }) {
   );
 }
 
-function Underway({ letter, posting }: { letter: Letter; posting: Posting }) {
+function PendingMessage({ letter, posting }: { letter: UnsentMessage; posting: Posting }) {
   const isFailed = letter.state === "failed";
   return (
     <li className={cn("flex min-w-0 flex-wrap items-baseline gap-2 border-l-2 py-0.5 pl-2 text-xs", isFailed ? "border-l-bad" : "border-l-line-strong")}>
@@ -93,7 +93,7 @@ function Underway({ letter, posting }: { letter: Letter; posting: Posting }) {
             Send again
           </Button>
           <Button size="small" variant="quiet" className="h-6" onClick={() => posting.drop(letter)}>
-            Drop
+            Discard
           </Button>
         </span>
       ) : (

@@ -1,44 +1,44 @@
 /** Letters that the server has not taken, kept for each sandbox in this browser. */
 
-import type { Letter } from "./unsent";
+import type { UnsentMessage } from "./unsent";
 
 const PREFIX = "letters:";
-const UNANSWERED = "the page was left before the server answered; sent again, it is still said only once";
+const UNANSWERED = "the page was closed before the server responded; sending it again creates no duplicate";
 
-export function keptLetters(sandboxId: string): Letter[] {
+export function storedMessages(sandboxId: string): UnsentMessage[] {
   try {
-    return parseLetters(localStorage.getItem(PREFIX + sandboxId));
+    return parseMessages(localStorage.getItem(PREFIX + sandboxId));
   } catch {
     return [];
   }
 }
 
-export function keepLetter(sandboxId: string, letter: Letter): void {
-  const kept = keptLetters(sandboxId);
+export function storeMessage(sandboxId: string, letter: UnsentMessage): void {
+  const kept = storedMessages(sandboxId);
   const isThere = kept.some(({ key }) => key === letter.key);
   write(sandboxId, isThere ? kept.map((each) => (each.key === letter.key ? letter : each)) : [...kept, letter]);
 }
 
-export function forgetLetter(sandboxId: string, key: string): void {
-  write(sandboxId, keptLetters(sandboxId).filter((letter) => letter.key !== key));
+export function removeMessage(sandboxId: string, key: string): void {
+  write(sandboxId, storedMessages(sandboxId).filter((letter) => letter.key !== key));
 }
 
 /** Another tab of this browser kept or forgot some; what it leaves is told, for as long as the page lives. */
-export function hearOfLetters(changed: (sandboxId: string, left: readonly Letter[]) => void): void {
+export function watchStorage(changed: (sandboxId: string, left: readonly UnsentMessage[]) => void): void {
   addEventListener("storage", ({ key, newValue }) => {
-    if (key?.startsWith(PREFIX)) changed(key.slice(PREFIX.length), parseLetters(newValue));
+    if (key?.startsWith(PREFIX)) changed(key.slice(PREFIX.length), parseMessages(newValue));
   });
 }
 
 /** None of them is on its way any more: who was to wait for the answer is gone. */
-export function parseLetters(text: string | null): Letter[] {
+export function parseMessages(text: string | null): UnsentMessage[] {
   if (text === null) return [];
-  const letters = JSON.parse(text) as Letter[];
+  const letters = JSON.parse(text) as UnsentMessage[];
   return letters.map((letter) => ({ ...letter, state: "failed", error: letter.error ?? UNANSWERED }));
 }
 
 /** A browser that keeps nothing loses them when the page goes, no sooner. */
-function write(sandboxId: string, letters: readonly Letter[]): void {
+function write(sandboxId: string, letters: readonly UnsentMessage[]): void {
   try {
     if (letters.length === 0) localStorage.removeItem(PREFIX + sandboxId);
     else localStorage.setItem(PREFIX + sandboxId, JSON.stringify(letters));

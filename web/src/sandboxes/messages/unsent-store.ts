@@ -1,31 +1,31 @@
 /** The outbox of each sandbox, wherever the person goes in the page. */
 
-import { forgetLetter, hearOfLetters, keepLetter, keptLetters } from "./unsent-storage";
-import { type Letter, type Outbox, type Posting, post } from "./unsent";
+import { removeMessage, watchStorage, storeMessage, storedMessages } from "./unsent-storage";
+import { type UnsentMessage, type UnsentMessages, type Posting, post } from "./unsent";
 
-const outboxes = new Map<string, Outbox>();
+const outboxes = new Map<string, UnsentMessages>();
 const watchers = new Set<() => void>();
-let isHearing = false;
+let isWatching = false;
 
-export function outboxOf(sandboxId: string): Outbox {
+export function unsentFor(sandboxId: string): UnsentMessages {
   const known = outboxes.get(sandboxId);
   if (known !== undefined) return known;
-  const kept = keptLetters(sandboxId);
+  const kept = storedMessages(sandboxId);
   outboxes.set(sandboxId, kept);
   return kept;
 }
 
-export function changeOutbox(sandboxId: string, posting: Posting): void {
-  const outbox = post(outboxOf(sandboxId), posting);
+export function dispatchUnsent(sandboxId: string, posting: Posting): void {
+  const outbox = post(unsentFor(sandboxId), posting);
   const letter = outbox.find(({ key }) => key === posting.key);
-  if (letter === undefined || letter.state === "sent") forgetLetter(sandboxId, posting.key);
-  else keepLetter(sandboxId, letter);
+  if (letter === undefined || letter.state === "sent") removeMessage(sandboxId, posting.key);
+  else storeMessage(sandboxId, letter);
   replace(sandboxId, outbox);
 }
 
-export function watchOutboxes(changed: () => void): () => void {
-  if (!isHearing) hearOfLetters(letGo);
-  isHearing = true;
+export function watchUnsent(changed: () => void): () => void {
+  if (!isWatching) watchStorage(letGo);
+  isWatching = true;
   watchers.add(changed);
   return () => {
     watchers.delete(changed);
@@ -34,9 +34,9 @@ export function watchOutboxes(changed: () => void): () => void {
 }
 
 /** What is not among those left was sent or dropped in another tab. */
-function letGo(sandboxId: string, left: readonly Letter[]): void {
+function letGo(sandboxId: string, left: readonly UnsentMessage[]): void {
   const keys = new Set(left.map(({ key }) => key));
-  replace(sandboxId, outboxOf(sandboxId).filter(({ key, state }) => state !== "failed" || keys.has(key)));
+  replace(sandboxId, unsentFor(sandboxId).filter(({ key, state }) => state !== "failed" || keys.has(key)));
 }
 
 /** Who looks next is shown the server's own list. */
@@ -44,7 +44,7 @@ function forgetSent(): void {
   for (const [sandboxId, outbox] of outboxes) outboxes.set(sandboxId, outbox.filter(({ state }) => state !== "sent"));
 }
 
-function replace(sandboxId: string, outbox: Outbox): void {
+function replace(sandboxId: string, outbox: UnsentMessages): void {
   outboxes.set(sandboxId, outbox);
   for (const each of watchers) each();
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Message } from "@/api/client";
-import { parseLetters } from "./unsent-storage";
-import { type Outbox, type Posting, post, underway } from "./unsent";
+import { parseMessages } from "./unsent-storage";
+import { type UnsentMessages, type Posting, post, pendingMessages } from "./unsent";
 import { senderOf } from "./senders";
 
-const after = (...postings: Posting[]) => postings.reduce<Outbox>(post, []);
+const after = (...postings: Posting[]) => postings.reduce<UnsentMessages>(post, []);
 const sent: Posting = { type: "sent", key: "k", body: { content: "hello" }, after: "m1" };
 
 describe("the outbox", () => {
@@ -15,22 +15,22 @@ describe("the outbox", () => {
 
   it("shows a letter until the server's list does", () => {
     const outbox = after(sent, { type: "taken", key: "k", messageId: "m" });
-    expect(underway(outbox, [])).toHaveLength(1);
-    expect(underway(outbox, [{ message_id: "m" } as Message])).toHaveLength(0);
+    expect(pendingMessages(outbox, [])).toHaveLength(1);
+    expect(pendingMessages(outbox, [{ message_id: "m" } as Message])).toHaveLength(0);
   });
 
   it("does not show a letter twice when the stream tells of it before the answer comes", () => {
     const older = { message_id: "m1", content: "hello" } as Message;
-    expect(underway(after(sent), [older])).toHaveLength(1);
-    expect(underway(after(sent), [{ message_id: "m2", content: "hello" } as Message, older])).toHaveLength(0);
+    expect(pendingMessages(after(sent), [older])).toHaveLength(1);
+    expect(pendingMessages(after(sent), [{ message_id: "m2", content: "hello" } as Message, older])).toHaveLength(0);
   });
 });
 
 describe("letters that were kept", () => {
   it("come back under the same key, as not sent", () => {
     const refused = after(sent, { type: "refused", key: "k", error: "too long" });
-    expect(parseLetters(JSON.stringify(refused))).toEqual(refused);
-    expect(parseLetters(JSON.stringify(after(sent)))).toMatchObject([{ key: "k", state: "failed", error: expect.stringContaining("only once") }]);
+    expect(parseMessages(JSON.stringify(refused))).toEqual(refused);
+    expect(parseMessages(JSON.stringify(after(sent)))).toMatchObject([{ key: "k", state: "failed", error: expect.stringContaining("no duplicate") }]);
   });
 });
 

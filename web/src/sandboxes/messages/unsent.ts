@@ -1,7 +1,7 @@
 import type { Message, MessageIn } from "@/api/client";
 
 /** A message on its way to the server, or refused by it. */
-export interface Letter {
+export interface UnsentMessage {
   /** Made once, so that sending it again cannot say it twice. */
   key: string;
   body: MessageIn;
@@ -12,7 +12,7 @@ export interface Letter {
   after: string | null;
 }
 
-export type Outbox = readonly Letter[];
+export type UnsentMessages = readonly UnsentMessage[];
 
 export type Posting =
   | { type: "sent"; key: string; body: MessageIn; after: string | null }
@@ -21,8 +21,8 @@ export type Posting =
   | { type: "again"; key: string }
   | { type: "dropped"; key: string };
 
-export function post(outbox: Outbox, posting: Posting): Outbox {
-  const change = (fields: Partial<Letter>) =>
+export function post(outbox: UnsentMessages, posting: Posting): UnsentMessages {
+  const change = (fields: Partial<UnsentMessage>) =>
     outbox.map((letter) => (letter.key === posting.key ? { ...letter, ...fields } : letter));
   switch (posting.type) {
     case "sent":
@@ -42,9 +42,9 @@ export function post(outbox: Outbox, posting: Posting): Outbox {
 }
 
 /** Letters that the server's own list does not show yet. The stream may tell of one before the answer to it is there. */
-export function underway(outbox: Outbox, messages: readonly Message[]): Outbox {
+export function pendingMessages(outbox: UnsentMessages, messages: readonly Message[]): UnsentMessages {
   const known = new Set(messages.map((message) => message.message_id));
-  const isTold = ({ body, after }: Letter) =>
+  const isTold = ({ body, after }: UnsentMessage) =>
     messages.some((message) => message.content === body.content && (after === null || message.message_id > after));
   return outbox.filter((letter) => {
     if (letter.messageId !== null) return !known.has(letter.messageId);

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { Sandbox } from "@/api/client";
-import { sandboxLook } from "@/outcome/outcome";
+import { sandboxStyle } from "@/outcome/outcome";
 
 /** Which attempt this is, and the way to the others and to where they were verified. */
 export function Attempts({ sandbox, all, most }: { sandbox: Sandbox; all: readonly Sandbox[]; most: number | undefined }) {
@@ -16,7 +16,7 @@ export function Attempts({ sandbox, all, most }: { sandbox: Sandbox; all: readon
           {others.map((each, index) => (
             <span key={each.id}>
               {index > 0 ? ", " : ""}
-              <Link to="/sandbox/$sandboxId" params={{ sandboxId: each.id }} className="text-accent underline" title={`${each.id}, ${sandboxLook(each).words.toLowerCase()}`}>
+              <Link to="/sandbox/$sandboxId" params={{ sandboxId: each.id }} className="text-accent underline" title={`${each.id}, ${sandboxStyle(each).label.toLowerCase()}`}>
                 {each.purpose === "verify" ? `verification ${each.attempt}` : `attempt ${each.attempt}`}
               </Link>
             </span>

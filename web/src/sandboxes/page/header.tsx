@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { GitBranch } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Sandbox, Task } from "@/api/client";
-import { writeOut } from "@/ui/text/control-characters";
+import { escapeControls } from "@/ui/text/control-characters";
 import { CopyButton } from "@/ui/copy-button";
 import { cost, count } from "@/ui/text/numbers";
 import { LastHeard, LivenessBadge } from "../liveness/liveness-badge";
@@ -34,12 +34,12 @@ export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task 
       <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-0.5 text-xs text-soft">
         <span className="flex min-w-0 items-center gap-0.5 max-sm:hidden">
           <code className="min-w-0 font-mono [overflow-wrap:anywhere]">{sandbox.id}</code>
-          <CopyButton text={sandbox.id} label="Copy the sandbox's id" />
+          <CopyButton text={sandbox.id} label="Copy sandbox ID" />
         </span>
         <Attempts sandbox={sandbox} all={attempts.data?.items ?? []} most={task?.max_attempts} />
         <span className="contents max-sm:hidden">
           <Fact label="Provider">{sandbox.provider}</Fact>
-          {model === null ? null : <Fact label="Model">{writeOut(model)}</Fact>}
+          {model === null ? null : <Fact label="Model">{escapeControls(model)}</Fact>}
         </span>
         {task?.branch_name ? (
           <span className="flex min-w-0 items-center gap-1 max-sm:hidden">

@@ -1,13 +1,13 @@
 import { Tabs } from "radix-ui";
 import { Activity, type ReactNode, useState } from "react";
 import type { View } from "@/search";
-import { ahead } from "@/ui/loading/lazy";
-import { Part } from "@/ui/loading/boundary";
+import { preloadedComponent } from "@/ui/loading/lazy";
+import { LazyBoundary } from "@/ui/loading/boundary";
 import type { ViewProps } from "./view";
 
-const ChangesView = ahead("changes", () => import("../changes/changes-view").then((module) => module.ChangesView));
-const TerminalView = ahead("terminal", () => import("../terminal/terminal-view").then((module) => module.TerminalView));
-const DetailsView = ahead("details", () => import("../details/details-view").then((module) => module.DetailsView));
+const ChangesView = preloadedComponent("changes", () => import("../changes/changes-view").then((module) => module.ChangesView));
+const TerminalView = preloadedComponent("terminal", () => import("../terminal/terminal-view").then((module) => module.TerminalView));
+const DetailsView = preloadedComponent("details", () => import("../details/details-view").then((module) => module.DetailsView));
 
 const LABELS: Record<View, string> = { timeline: "Timeline", changes: "Changes", terminal: "Terminal", details: "Details" };
 
@@ -46,13 +46,13 @@ export function Panes(props: {
           hidden={view !== props.view}
           className="min-h-0 flex-1 overflow-auto outline-none"
         >
-          <Part what={LABELS[view].toLowerCase()}>
+          <LazyBoundary what={LABELS[view].toLowerCase()}>
             {view === "timeline" ? (
               <Kept isShown={view === props.view}>{props.timeline}</Kept>
             ) : (
               <ViewBody view={view} viewProps={props.viewProps} />
             )}
-          </Part>
+          </LazyBoundary>
         </Tabs.Content>
       ))}
     </Tabs.Root>

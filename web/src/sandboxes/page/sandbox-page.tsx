@@ -3,16 +3,16 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useState } from "react";
 import type { Sandbox } from "@/api/client";
 import type { View } from "@/search";
-import { useTitle } from "@/shell/page-title";
+import { usePageTitle } from "@/shell/page-title";
 import { sentence } from "@/ui/text/sentence";
-import { Loading, Trouble } from "@/ui/loading/placeholders";
+import { Loading, LoadError } from "@/ui/loading/placeholders";
 import { Composer } from "../messages/composer";
 import { isRefused } from "../feed/retry";
 import { type FeedState, useFeed } from "../feed/use-feed";
 import { SignReader } from "../liveness/signs";
 import { Header } from "./header";
 import { Panes } from "./panes";
-import { useFreshRow } from "./use-refresh-each-turn";
+import { useRefreshEachTurn } from "./use-refresh-each-turn";
 import { useReplay } from "./use-replay";
 import { useWide } from "./use-wide";
 import { sandboxQuery, taskQuery } from "../queries";
@@ -34,9 +34,9 @@ function OneSandbox({ sandboxId }: { sandboxId: string }) {
   const sandbox = useQuery(sandboxQuery(sandboxId));
   const { ev, t } = route.useSearch();
   const state = useFeed(sandboxId, ev ?? t);
-  useTitle(sandbox.data?.task_title || sandboxId);
+  usePageTitle(sandbox.data?.task_title || sandboxId);
   if (sandbox.isPending) return <Loading what="the sandbox" />;
-  if (sandbox.data === undefined) return <Trouble what="The sandbox" error={sandbox.error} retry={() => void sandbox.refetch()} />;
+  if (sandbox.data === undefined) return <LoadError what="The sandbox" error={sandbox.error} retry={() => void sandbox.refetch()} />;
   return <Layout sandbox={sandbox.data} state={state} />;
 }
 
@@ -48,7 +48,7 @@ function Layout({ sandbox, state }: { sandbox: Sandbox; state: FeedState }) {
   const task = useQuery(taskQuery(sandbox.task_id)).data;
   const [reader] = useState(() => new SignReader());
   const signs = reader.sync(feed.end);
-  useFreshRow(sandbox.id, signs);
+  useRefreshEachTurn(sandbox.id, signs);
   const writePlace = useCallback(
     (t: number | undefined) => void navigate({ search: (before) => ({ ...before, t }), replace: true }),
     [navigate],
@@ -61,7 +61,7 @@ function Layout({ sandbox, state }: { sandbox: Sandbox; state: FeedState }) {
   const replay = <ReplayBar feed={feed} version={version} upTo={upTo} onChange={setUpTo} isLive={isLive} />;
   const thread = (
     <div className="flex h-full min-h-0 min-w-0 flex-col bg-surface">
-      {state.error === null ? null : <FeedTrouble error={state.error} />}
+      {state.error === null ? null : <FeedError error={state.error} />}
       <div className="min-h-0 flex-1">
         <TimelineView {...viewProps} />
       </div>
@@ -97,8 +97,8 @@ function Layout({ sandbox, state }: { sandbox: Sandbox; state: FeedState }) {
   );
 }
 
-function FeedTrouble({ error }: { error: unknown }) {
-  const text = isRefused(error) ? sentence(`Some events could not be loaded: ${error.message}`) : "Some events could not be loaded yet; the page goes on trying.";
+function FeedError({ error }: { error: unknown }) {
+  const text = isRefused(error) ? sentence(`Some events could not be loaded: ${error.message}`) : "Some events could not be loaded yet. Retrying…";
   return (
     <p role="alert" className="border-b border-warn/30 bg-warn-soft px-3 py-1.5 text-xs text-warn">
       {text}

@@ -1,11 +1,11 @@
 import { Pause, Play, Radio, StepBack, StepForward } from "lucide-react";
 import { useState } from "react";
-import { useKeys } from "@/shell/shortcuts/shortcuts";
+import { useShortcuts } from "@/shell/shortcuts/shortcuts";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Select } from "@/ui/form/field";
 import { duration } from "@/ui/time/format";
-import { useCollected } from "../feed/collector";
+import { useCollector } from "../feed/collector";
 import type { Feed } from "../feed/feed";
 import { Timeline, type Axis, type MarkerKind } from "./timeline";
 import { COLOURS, Track } from "./track";
@@ -32,7 +32,7 @@ export interface ReplayProps {
 
 /** Go through a run again: any moment of it, at any speed, without its pauses. */
 export function ReplayBar({ feed, upTo, onChange, isLive }: ReplayProps) {
-  const timeline = useCollected(feed, () => new Timeline());
+  const timeline = useCollector(feed, () => new Timeline());
   const [axis, setAxis] = useState<Axis>("short");
   const last = Math.max(0, timeline.steps.length - 1);
   const index = upTo === null ? last : timeline.indexOf(upTo);
@@ -58,11 +58,11 @@ export function ReplayBar({ feed, upTo, onChange, isLive }: ReplayProps) {
     play(from);
   }
 
-  useKeys("Replay", [
-    { keys: ",", says: "One event back", run: () => step(-1) },
-    { keys: ".", says: "One event on", run: () => step(1) },
-    { keys: "p", says: "Play or pause", run: toggle },
-    { keys: "Escape", says: "Back to the latest", run: leave },
+  useShortcuts("Replay", [
+    { keys: ",", label: "Previous event", run: () => step(-1) },
+    { keys: ".", label: "Next event", run: () => step(1) },
+    { keys: "p", label: "Play or pause", run: toggle },
+    { keys: "Escape", label: "Exit replay", run: leave },
   ]);
 
   if (timeline.steps.length < 2) return null;
@@ -88,7 +88,7 @@ export function ReplayBar({ feed, upTo, onChange, isLive }: ReplayProps) {
       <Pace speed={speed} onSpeed={setSpeed} axis={axis} onAxis={setAxis} pauses={timeline.breaks.length} isHidden={upTo === null} />
       {upTo === null ? null : (
         <Button size="small" onClick={leave}>
-          <Radio /> {isLive ? "Back to live" : "Back to the end"}
+          <Radio /> {isLive ? "Back to live" : "Go to end"}
         </Button>
       )}
     </section>
@@ -100,13 +100,13 @@ function Steps(props: { index: number; last: number; isPlaying: boolean; onStep:
   const word = isPlaying ? "Pause" : "Play";
   return (
     <div className="flex items-center">
-      <Button variant="quiet" size="icon" aria-label="One event back" title="One event back (,)" onClick={() => onStep(-1)} disabled={index === 0}>
+      <Button variant="quiet" size="icon" aria-label="Previous event" title="Previous event (,)" onClick={() => onStep(-1)} disabled={index === 0}>
         <StepBack />
       </Button>
       <Button variant="quiet" size="icon" aria-label={word} title={`${word} (p)`} onClick={props.onToggle}>
         {isPlaying ? <Pause /> : <Play />}
       </Button>
-      <Button variant="quiet" size="icon" aria-label="One event on" title="One event on (.)" onClick={() => onStep(1)} disabled={index === last}>
+      <Button variant="quiet" size="icon" aria-label="Next event" title="Next event (.)" onClick={() => onStep(1)} disabled={index === last}>
         <StepForward />
       </Button>
     </div>
@@ -132,7 +132,7 @@ function Pace(props: { speed: number; onSpeed: (speed: number) => void; axis: Ax
         title={`${props.pauses} pauses`}
         onClick={() => props.onAxis(isShort ? "real" : "short")}
       >
-        Skip idle
+        Skip pauses
       </Button>
     </span>
   );
@@ -140,7 +140,7 @@ function Pace(props: { speed: number; onSpeed: (speed: number) => void; axis: Ax
 
 function Legend({ timeline }: { timeline: Timeline }) {
   return (
-    <ul aria-label="Marks" className="sr-only items-center gap-2 text-2xs text-faint min-[1700px]:not-sr-only min-[1700px]:flex">
+    <ul aria-label="Markers" className="sr-only items-center gap-2 text-2xs text-faint min-[1700px]:not-sr-only min-[1700px]:flex">
       {LEGEND.filter(({ kind }) => timeline.kinds.has(kind)).map(({ kind, label }) => (
         <li key={kind} className="flex items-center gap-1">
           <span aria-hidden className={cn("h-2 w-[3px] rounded-full", COLOURS[kind])} />

@@ -40,11 +40,11 @@ export function Track(props: {
     <div
       role="slider"
       tabIndex={0}
-      aria-label="Moment of the run"
+      aria-label="Replay position"
       aria-valuemin={0}
       aria-valuemax={last}
       aria-valuenow={index}
-      aria-valuetext={step === undefined ? "nothing yet" : `event ${step.seq}, ${step.type}, at ${clock(step.at)}`}
+      aria-valuetext={step === undefined ? "no events yet" : `event ${step.seq}, ${step.type}, at ${clock(step.at)}`}
       className="relative flex h-8 min-w-0 flex-1 cursor-pointer touch-none items-center rounded px-2"
       onKeyDown={onKeyDown}
       onPointerDown={(event) => {
@@ -75,7 +75,7 @@ const Marks = memo(function Marks({ timeline, axis, length }: { timeline: Timeli
         ? timeline.breaks.slice(-COLUMNS).map((pause, place) => (
             <span
               key={place}
-              title={`nothing for ${duration(pause.lasted)}`}
+              title={`no events for ${duration(pause.lasted)}`}
               className="absolute -top-1 h-3.5 w-1 border-x border-faint bg-surface"
               style={{ left: `${(pause.short / length) * 100}%` }}
             />

@@ -1,13 +1,13 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { HardDrive } from "lucide-react";
 import { useState } from "react";
-import { answer, api, reason, type Sandbox } from "@/api/client";
+import { unwrap, api, errorMessage, type Sandbox } from "@/api/client";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Dialog } from "@/ui/dialog";
 import { useNow } from "@/ui/time/time";
 import { sentence } from "@/ui/text/sentence";
-import { isUnsaved, salvageWords } from "./salvage-text";
+import { isUnsaved, salvageSentences } from "./salvage-text";
 
 /** What became of the uncommitted work of an ended sandbox, and what a person can do about it. */
 export function SalvageNote({ sandbox }: { sandbox: Sandbox }) {
@@ -26,16 +26,16 @@ export function SalvageNote({ sandbox }: { sandbox: Sandbox }) {
     >
       <HardDrive aria-hidden className="size-3.5 shrink-0" />
       <p className="min-w-0 flex-1 basis-64 [overflow-wrap:anywhere]">
-        {salvageWords(salvage, now).join(" ")}
-        {save.isError ? ` ${sentence(reason(save.error))}` : ""}
+        {salvageSentences(salvage, now).join(" ")}
+        {save.isError ? ` ${sentence(errorMessage(save.error))}` : ""}
       </p>
       {isUnsaved(salvage) ? (
         <span className="flex gap-1.5">
           <Button size="small" disabled={save.isPending} onClick={() => save.mutate()}>
-            Save now
+            Save work
           </Button>
           <Button size="small" variant="danger" onClick={() => setAsks(true)}>
-            Give it up
+            Discard work
           </Button>
         </span>
       ) : null}
@@ -47,19 +47,19 @@ export function SalvageNote({ sandbox }: { sandbox: Sandbox }) {
 function DropDialog({ sandbox, onClose }: { sandbox: Sandbox; onClose: () => void }) {
   const drop = useSalvage(sandbox.id, "DELETE", onClose);
   return (
-    <Dialog open onOpenChange={onClose} title="Give up the unsaved work?" description={sandbox.id}>
+    <Dialog open onOpenChange={onClose} title="Discard unsaved work?" description={sandbox.id}>
       <p className="text-soft">
-        The disk of this sandbox is removed with everything that was not committed and pushed. This cannot be undone.
+        This deletes the sandbox's disk with everything that was not committed and pushed. This cannot be undone.
       </p>
       {drop.isError ? (
         <p role="alert" className="mt-3 text-bad">
-          {sentence(reason(drop.error))}
+          {sentence(errorMessage(drop.error))}
         </p>
       ) : null}
       <div className="mt-4 flex justify-end gap-2">
-        <Button onClick={onClose}>Keep it</Button>
+        <Button onClick={onClose}>Keep work</Button>
         <Button variant="danger" disabled={drop.isPending} onClick={() => drop.mutate()}>
-          {drop.isPending ? "Removing…" : "Give it up"}
+          {drop.isPending ? "Discarding…" : "Discard work"}
         </Button>
       </div>
     </Dialog>
@@ -71,7 +71,7 @@ function useSalvage(sandboxId: string, method: "POST" | "DELETE", onDone?: () =>
   const params = { path: { sandbox_id: sandboxId } };
   return useMutation({
     mutationFn: () =>
-      answer(
+      unwrap(
         method === "POST"
           ? api.POST("/api/v1/sandboxes/{sandbox_id}/salvage", { params })
           : api.DELETE("/api/v1/sandboxes/{sandbox_id}/salvage", { params }),

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isUnsaved, salvageLabel, salvageWords, type Salvage } from "./salvage-text";
+import { isUnsaved, salvageLabel, salvageSentences, type Salvage } from "./salvage-text";
 
 const NOW = Date.parse("2026-01-01T12:00:00Z");
 const salvage = (more: Partial<Salvage>): Salvage => ({
@@ -15,20 +15,20 @@ const salvage = (more: Partial<Salvage>): Salvage => ({
 });
 
 it("says that work is not saved, why, and what happens next", () => {
-  expect(salvageWords(salvage({}), NOW)).toEqual([
-    "Its uncommitted work is not saved yet and is kept on its disk (3.0 MB); saving was tried 2 times: the gateway does not answer.",
-    "Saving is tried again in 30s.",
-    "The next attempt waits for it for another 3m at most.",
+  expect(salvageSentences(salvage({}), NOW)).toEqual([
+    "Uncommitted work is not saved yet and remains on the sandbox's disk (3.0 MB) after 2 attempts to save it: the gateway does not answer.",
+    "Saving is retried in 30s.",
+    "The next attempt at the task waits for it for at most another 3m.",
   ]);
-  expect(salvageWords(salvage({ state: "kept" }), NOW).at(-1)).toBe("The next attempt no longer waits for it.");
+  expect(salvageSentences(salvage({ state: "kept" }), NOW).at(-1)).toBe("The next attempt at the task no longer waits for it.");
 });
 
 it("tells what is kept from what is saved or removed", () => {
   expect([isUnsaved(null), isUnsaved(salvage({})), isUnsaved(salvage({ state: "saved" }))]).toEqual([false, true, false]);
   expect(salvageLabel(salvage({ state: "kept" }))).toBe("Work not saved yet");
-  expect(salvageLabel(salvage({ state: "dropped" }))).toBe("Unsaved work removed");
+  expect(salvageLabel(salvage({ state: "dropped" }))).toBe("Unsaved work discarded");
   expect([salvageLabel(null), salvageLabel(salvage({ state: "saved" }))]).toEqual([null, null]);
-  expect(salvageWords(salvage({ state: "dropped", attempts: 1, last_error: null }), NOW)).toEqual([
-    "Its uncommitted work was not saved and has been removed (tried 1 time).",
+  expect(salvageSentences(salvage({ state: "dropped", attempts: 1, last_error: null }), NOW)).toEqual([
+    "Uncommitted work could not be saved and was discarded (1 attempt).",
   ]);
 });

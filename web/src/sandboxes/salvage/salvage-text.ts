@@ -13,25 +13,25 @@ export function isUnsaved(salvage: Salvage | null): boolean {
 /** What became of the uncommitted work of an ended sandbox, in a few words; null where nothing is to be said. */
 export function salvageLabel(salvage: Salvage | null): string | null {
   if (isUnsaved(salvage)) return "Work not saved yet";
-  return salvage?.state === "dropped" ? "Unsaved work removed" : null;
+  return salvage?.state === "dropped" ? "Unsaved work discarded" : null;
 }
 
 /** The same in sentences. */
-export function salvageWords(salvage: Salvage, now: number): string[] {
-  const tried = `tried ${salvage.attempts} ${salvage.attempts === 1 ? "time" : "times"}`;
+export function salvageSentences(salvage: Salvage, now: number): string[] {
+  const attempts = `${salvage.attempts} ${salvage.attempts === 1 ? "attempt" : "attempts"}`;
   const why = salvage.last_error === null ? "" : `: ${salvage.last_error}`;
-  if (salvage.state === "saved") return ["Its uncommitted work was saved after it had ended."];
-  if (salvage.state === "dropped") return [sentence(`Its uncommitted work was not saved and has been removed (${tried})${why}`)];
+  if (salvage.state === "saved") return ["Uncommitted work was saved after the sandbox ended."];
+  if (salvage.state === "dropped") return [sentence(`Uncommitted work could not be saved and was discarded (${attempts})${why}`)];
   const size = salvage.disk_bytes === null ? "" : ` (${bytes(salvage.disk_bytes)})`;
   return [
-    sentence(`Its uncommitted work is not saved yet and is kept on its disk${size}; saving was ${tried}${why}`),
+    sentence(`Uncommitted work is not saved yet and remains on the sandbox's disk${size} after ${attempts} to save it${why}`),
     ...next(salvage, now),
   ];
 }
 
 function next({ state, next_attempt_at: at, wait_until: until }: Salvage, now: number): string[] {
   const left = (moment: string) => Date.parse(moment) - now;
-  const said = at === null ? [] : [left(at) > 0 ? `Saving is tried again in ${duration(left(at))}.` : "Saving is being tried again."];
-  if (state === "kept") return [...said, "The next attempt no longer waits for it."];
-  return until === null || left(until) <= 0 ? said : [...said, `The next attempt waits for it for another ${duration(left(until))} at most.`];
+  const said = at === null ? [] : [left(at) > 0 ? `Saving is retried in ${duration(left(at))}.` : "Saving is being retried now."];
+  if (state === "kept") return [...said, "The next attempt at the task no longer waits for it."];
+  return until === null || left(until) <= 0 ? said : [...said, `The next attempt at the task waits for it for at most another ${duration(left(until))}.`];
 }

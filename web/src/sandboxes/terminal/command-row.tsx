@@ -3,7 +3,7 @@ import { ClipboardList } from "lucide-react";
 import { Badge } from "@/ui/badge";
 import { Marked } from "@/ui/text/ansi";
 import { plain } from "@/ui/text/ansi-text";
-import { writeOut } from "@/ui/text/control-characters";
+import { escapeControls } from "@/ui/text/control-characters";
 import { CopyButton } from "@/ui/copy-button";
 import { Clock, useNow } from "@/ui/time/time";
 import { duration } from "@/ui/time/format";
@@ -17,7 +17,7 @@ export function CommandRow(props: {
   query: string;
   /** Whether one without an outcome still runs. */
   isLive: boolean;
-  wholeOutput: () => Promise<string>;
+  fullOutput: () => Promise<string>;
 }) {
   const { command, outcome } = props;
   return (
@@ -28,13 +28,13 @@ export function CommandRow(props: {
         </span>
         <div className="min-w-0 flex-1 basis-4/5">
           <pre className="font-mono text-xs leading-5 font-semibold [font-variant-ligatures:none] [overflow-wrap:anywhere] whitespace-pre-wrap">
-            <Marked text={writeOut(command.command)} query={props.query} />
+            <Marked text={escapeControls(command.command)} query={props.query} />
           </pre>
           <p className="flex flex-wrap items-center gap-x-2 text-2xs text-faint">
             <Clock at={command.at} />
             {command.turn === null ? null : <span>turn {command.turn}</span>}
             {command.isSubagent ? <span>sub-agent</span> : null}
-            {command.description === null ? null : <span className="[overflow-wrap:anywhere]">{writeOut(command.description)}</span>}
+            {command.description === null ? null : <span className="[overflow-wrap:anywhere]">{escapeControls(command.description)}</span>}
             <Link
               to="/sandbox/$sandboxId"
               params={{ sandboxId: props.sandboxId }}
@@ -47,9 +47,9 @@ export function CommandRow(props: {
         </div>
         <div className="flex shrink-0 items-center gap-1 @max-lg:ml-auto">
           <Ended command={command} outcome={outcome} isLive={props.isLive} />
-          <CopyButton text={command.command} label="Copy the command" />
+          <CopyButton text={command.command} label="Copy command" />
           {outcome === null || outcome.output === "" ? null : (
-            <CopyButton text={async () => plain(await props.wholeOutput())} label="Copy the output" icon={<ClipboardList />} />
+            <CopyButton text={async () => plain(await props.fullOutput())} label="Copy output" icon={<ClipboardList />} />
           )}
         </div>
       </div>

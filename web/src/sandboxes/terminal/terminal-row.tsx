@@ -6,7 +6,7 @@ import { bytes, count } from "@/ui/text/numbers";
 import { CommandRow } from "./command-row";
 import type { Command, Outcome } from "./commands";
 import { FIRST_LINES, type Row } from "./rows";
-import { wholeOutput } from "./use-full-output";
+import { fullOutput } from "./use-full-output";
 
 interface Props {
   sandboxId: string;
@@ -27,7 +27,7 @@ export const TerminalRow = memo(function TerminalRow({ sandboxId, row, query, is
           outcome={row.outcome}
           query={query}
           isLive={isLive}
-          wholeOutput={() => (row.outcome === null ? Promise.resolve("") : wholeOutput(sandboxId, row.outcome))}
+          fullOutput={() => (row.outcome === null ? Promise.resolve("") : fullOutput(sandboxId, row.outcome))}
         />
       );
     case "output":
@@ -63,7 +63,7 @@ export const TerminalRow = memo(function TerminalRow({ sandboxId, row, query, is
 
 function label({ outcome, lines }: { outcome: Outcome; lines: number }): string {
   if (outcome.cut !== null) {
-    if (outcome.cut.blob === null) return lines > FIRST_LINES ? "Show what was kept" : "The rest was not kept";
+    if (outcome.cut.blob === null) return lines > FIRST_LINES ? "Show stored output" : "The rest was not stored";
     return `Show all${outcome.cut.size === null ? "" : ` (${bytes(outcome.cut.size)})`}`;
   }
   return `Show all ${count(lines)} lines`;

@@ -1,15 +1,15 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { useKeys } from "@/shell/shortcuts/shortcuts";
+import { useShortcuts } from "@/shell/shortcuts/shortcuts";
 import { SearchBox } from "@/ui/form/search-box";
 import { Empty } from "@/ui/loading/placeholders";
 import { VirtualRows } from "@/ui/scroll/virtual-rows";
-import { useCollected } from "../feed/collector";
+import { useCollector } from "../feed/collector";
 import type { ViewProps } from "../page/view";
 import { Commands, found } from "./commands";
 import { rowsOf, type Row } from "./rows";
 import { TerminalRow } from "./terminal-row";
-import { useWhole } from "./use-full-output";
+import { useFullOutput } from "./use-full-output";
 
 const route = getRouteApi("/sandbox/$sandboxId");
 const LINE = 20;
@@ -20,22 +20,22 @@ function heightOf(row: Row): number {
 
 /** Every command of the agent and what it said, in order, as in a shell. */
 export function TerminalView({ sandbox, feed, upTo }: ViewProps) {
-  const { all, revision } = useCollected(feed, () => new Commands());
+  const { all, revision } = useCollector(feed, () => new Commands());
   const { find: query = "" } = route.useSearch();
   const navigate = route.useNavigate();
-  const { whole, trouble, show } = useWhole(sandbox.id);
+  const { whole, trouble, show } = useFullOutput(sandbox.id);
   // Commands are filled in place; their revision says when.
   const commands = useMemo(() => (revision < 0 ? [] : found(all, upTo, query)), [all, revision, upTo, query]);
   const rows = useMemo(() => rowsOf(commands, upTo, whole), [commands, upTo, whole]);
-  useKeys("Terminal", [
-    { keys: "s", says: "Search commands and output", run: () => document.getElementById("terminal-search")?.focus() },
+  useShortcuts("Terminal", [
+    { keys: "s", label: "Search commands and output", run: () => document.getElementById("terminal-search")?.focus() },
   ]);
   const isLive = upTo === null && sandbox.ended_at === null;
 
   if (all.length === 0) {
     return (
-      <Empty title={feed.isWhole ? "No command has been run" : "Looking for commands"}>
-        {isLive ? "Commands appear here as the agent runs them." : "This run ended without a command."}
+      <Empty title={feed.isWhole ? "No commands yet" : "Loading commands"}>
+        {isLive ? "Commands appear here as the agent runs them." : "The sandbox ended without running a command."}
       </Empty>
     );
   }
@@ -45,13 +45,13 @@ export function TerminalView({ sandbox, feed, upTo }: ViewProps) {
         <SearchBox
           id="terminal-search"
           label="Search commands and their output"
-          placeholder="Search commands and output ( s )"
+          placeholder="Search commands and output (s)"
           className="w-full max-w-sm"
           words={query}
           onWords={(find) => void navigate({ search: (before) => ({ ...before, find: find || undefined }), replace: true })}
         />
         <span role="status" className="text-xs whitespace-nowrap text-soft">
-          {commands.length} {query === "" ? (commands.length === 1 ? "command" : "commands") : "with a match"}
+          {commands.length} {query === "" ? (commands.length === 1 ? "command" : "commands") : "matching"}
         </span>
       </header>
       <div className="min-h-0 flex-1">

@@ -3,12 +3,12 @@ import { ScrollList } from "@/ui/scroll/scroll-list";
 import type { Scrolling } from "@/ui/scroll/use-scroll";
 import { RowCard } from "./cards/row-card";
 import { RunCard } from "./cards/run-card";
-import type { Item, Shown } from "./items";
+import type { Item, VisibleItems } from "./items";
 
 /** The items of the timeline, each a card that takes the focus. */
 export function ItemList(props: {
   box: RefObject<HTMLDivElement | null>;
-  shown: Shown;
+  shown: VisibleItems;
   scrolling: Scrolling;
   current: number | null;
   onCurrent: (item: Item) => void;
@@ -41,7 +41,7 @@ export function ItemList(props: {
         }}
       />
       <p role="status" className="sr-only">
-        {state.intent === "jump" ? `Going to event ${state.seq}` : ""}
+        {state.intent === "jump" ? `Loading event ${state.seq}` : ""}
       </p>
     </div>
   );

@@ -3,14 +3,14 @@ import type { SandboxEvent } from "@/api/client";
 import { Timeline } from "./grouping";
 import { ALL_KINDS, KIND } from "./kinds";
 import { dice, event, randomRun } from "../sample-events";
-import { type Filter, Shown } from "./items";
+import { type Filter, VisibleItems } from "./items";
 
 const ALL: Filter = { mask: ALL_KINDS, query: "" };
-const shape = (shown: Shown) =>
+const shape = (shown: VisibleItems) =>
   shown.items.map((item) => ({ isRun: item.isRun, start: item.start, rows: item.rows.map((row) => row.events[0]!.seq) }));
 
-function show(events: readonly SandboxEvent[], filter = ALL): Shown {
-  const [timeline, shown] = [new Timeline(), new Shown()];
+function show(events: readonly SandboxEvent[], filter = ALL): VisibleItems {
+  const [timeline, shown] = [new Timeline(), new VisibleItems()];
   timeline.append(events);
   shown.sync(timeline, filter);
   return shown;
@@ -41,7 +41,7 @@ describe("what is shown", () => {
       const roll = dice(seed);
       const events = randomRun(300, seed * 31);
       const filter = [ALL, { mask: KIND.error | KIND.text, query: "" }, { mask: ALL_KINDS, query: "echo 1" }][seed % 3]!;
-      const [timeline, shown] = [new Timeline(), new Shown()];
+      const [timeline, shown] = [new Timeline(), new VisibleItems()];
       let [first, last] = [150, 150];
       while (first > 0 || last < events.length) {
         const size = 1 + roll(20);
@@ -69,7 +69,7 @@ describe("what is shown", () => {
   it("searches in turns when there is much, and finds the same", () => {
     const events = randomRun(3000, 5);
     const filter = { mask: ALL_KINDS, query: "echo 2" };
-    const [timeline, shown] = [new Timeline(), new Shown()];
+    const [timeline, shown] = [new Timeline(), new VisibleItems()];
     timeline.append(events);
     let turns = 0;
     do {
@@ -86,7 +86,7 @@ describe("what is shown", () => {
   });
 
   it("looks again only at what changed, in a long run too", () => {
-    const [timeline, shown] = [new Timeline(), new Shown()];
+    const [timeline, shown] = [new Timeline(), new VisibleItems()];
     timeline.append(randomRun(50_000, 3));
     shown.sync(timeline, ALL);
     const early = shown.items.slice(0, 1000);

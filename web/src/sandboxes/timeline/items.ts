@@ -24,7 +24,7 @@ const LOOK_AT_CLOCK = 64;
 const MOST_BETWEEN = 8;
 
 /** What of a timeline is shown. Only from the first row that changed on is it made anew. */
-export class Shown {
+export class VisibleItems {
   items: Item[] = [];
   /** Whether every row was looked at; a long search takes several turns. */
   isComplete = true;

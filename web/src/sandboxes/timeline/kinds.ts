@@ -24,7 +24,7 @@ export const KIND_LABELS: Record<Kind, string> = {
   thinking: "Thinking",
   tool: "Tools",
   edit: "Edits",
-  steer: "Said to it",
+  steer: "Messages",
   error: "Errors",
   milestone: "Milestones",
   heartbeat: "Heartbeats",

@@ -27,7 +27,7 @@ export function Output({ cut, label }: { cut: Cut; label: string }) {
   const short = begin(cut.text);
   const isShort = short.length < cut.text.length || path !== null;
   const text = isWhole ? (blob.data ?? cut.text).slice(0, MOST) : short;
-  if (cut.text === "") return <p className="text-xs text-faint">No {label.toLowerCase()}.</p>;
+  if (cut.text === "") return <p className="text-xs text-faint">No {label.toLowerCase()}</p>;
   return (
     <div className="min-w-0 space-y-1">
       <ScrollBox isMono label={label} className={isWhole ? "max-h-[32rem]" : "max-h-96"}>
@@ -54,9 +54,9 @@ export function Output({ cut, label }: { cut: Cut; label: string }) {
 
 function note(isFetching: boolean, isError: boolean, length: number, isGone: boolean): string | null {
   if (isFetching) return "Loading the rest…";
-  if (isError) return "The rest could not be loaded; close and open it to try again.";
-  if (isGone) return "The rest was not kept.";
-  return length > MOST ? `The first ${bytes(MOST)} are shown; download it to see all.` : null;
+  if (isError) return "The rest could not be loaded. Collapse and expand it to retry.";
+  if (isGone) return "The rest was not stored.";
+  return length > MOST ? `Showing the first ${bytes(MOST)}. Download the file to see all of it.` : null;
 }
 
 function begin(text: string): string {

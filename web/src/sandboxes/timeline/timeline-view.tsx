@@ -1,19 +1,19 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { type RefObject, useCallback, useDeferredValue, useRef, useState } from "react";
 import type { SandboxSearch } from "@/search";
-import { useKeys } from "@/shell/shortcuts/shortcuts";
+import { useShortcuts } from "@/shell/shortcuts/shortcuts";
 import { Empty, Loading } from "@/ui/loading/placeholders";
 import { type Scrolling, useScroll } from "@/ui/scroll/use-scroll";
 import type { ViewProps } from "../page/view";
 import { estimate } from "./estimate";
 import { ItemList } from "./item-list";
 import { ALL_KINDS, countKinds, KIND, readKinds, writeKinds } from "./kinds";
-import { firstOfItem, type Shown } from "./items";
+import { firstOfItem, type VisibleItems } from "./items";
 import { TimelineContext } from "./state";
 import { Toolbar } from "./toolbar";
-import { useArrival } from "./use-linked-event";
+import { useLinkedEvent } from "./use-linked-event";
 import { useOpenParts } from "./use-open-parts";
-import { useShown } from "./use-items";
+import { useItems } from "./use-items";
 
 const route = getRouteApi("/sandbox/$sandboxId");
 
@@ -27,7 +27,7 @@ export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
   );
   const mask = readKinds(search.kinds);
   const query = useDeferredValue(search.q ?? "");
-  const { timeline, shown, count } = useShown(feed, { mask, query }, upTo);
+  const { timeline, shown, count } = useItems(feed, { mask, query }, upTo);
   const [current, setCurrent] = useState<number | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const currentIndex = current === null ? null : shown.countUpTo(current) - 1;
@@ -47,7 +47,7 @@ export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
     },
   });
   const parts = useOpenParts(sandbox.id, upTo, { highlight: search.ev ?? null, current });
-  useArrival({ box, feed, timeline, shown, scrolling, parts, ev: search.ev, onHidden: () => change({ kinds: undefined, q: undefined }) });
+  useLinkedEvent({ box, feed, timeline, shown, scrolling, parts, ev: search.ev, onHidden: () => change({ kinds: undefined, q: undefined }) });
 
   const goToError = useMoves({ box, shown, scrolling, count, current: currentIndex, onCurrent: setCurrent });
   const counts = countKinds(feed.isWhole ? timeline.counts : Object.entries(sandbox.event_counts));
@@ -79,7 +79,7 @@ export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
 /** The keys that go from row to row and from error to error; the way to the next error comes back. */
 function useMoves(list: {
   box: RefObject<HTMLDivElement | null>;
-  shown: Shown;
+  shown: VisibleItems;
   scrolling: Scrolling;
   count: number;
   current: number | null;
@@ -99,13 +99,13 @@ function useMoves(list: {
     goTo(index);
   };
   const move = (step: 1 | -1) => goTo(Math.min(count - 1, Math.max(0, (current ?? (step === 1 ? -1 : count)) + step)));
-  useKeys("Timeline", [
-    { keys: "j", says: "Next row; Enter opens it", run: () => move(1) },
-    { keys: "k", says: "Previous row", run: () => move(-1) },
-    { keys: "e", says: "Next error", run: () => goToError(1) },
-    { keys: "E", says: "Previous error", run: () => goToError(-1) },
-    { keys: "G", says: "Jump to latest", run: scrolling.toLatest },
-    { keys: "/", says: "Search the timeline", run: () => document.getElementById("timeline-search")?.focus() },
+  useShortcuts("Timeline", [
+    { keys: "j", label: "Next row (Enter opens it)", run: () => move(1) },
+    { keys: "k", label: "Previous row", run: () => move(-1) },
+    { keys: "e", label: "Next error", run: () => goToError(1) },
+    { keys: "E", label: "Previous error", run: () => goToError(-1) },
+    { keys: "G", label: "Jump to latest", run: scrolling.toLatest },
+    { keys: "/", label: "Search timeline", run: () => document.getElementById("timeline-search")?.focus() },
   ]);
   return goToError;
 }
@@ -116,6 +116,6 @@ function isBad(mask: number | undefined): boolean {
 
 function Nothing({ isFiltered, isLoading }: { isFiltered: boolean; isLoading: boolean }) {
   if (isLoading) return <Loading what="events" />;
-  if (isFiltered) return <Empty title="Nothing matches">Choose other kinds of events, or search for something else.</Empty>;
-  return <Empty title="Nothing happened yet">The first events come when the sandbox starts; they appear here by themselves.</Empty>;
+  if (isFiltered) return <Empty title="No matching events">Select other event types or change the search.</Empty>;
+  return <Empty title="No events yet">Events appear here when the sandbox starts.</Empty>;
 }

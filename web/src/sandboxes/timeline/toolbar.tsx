@@ -20,8 +20,8 @@ export function Toolbar(props: {
     <div className="flex shrink-0 flex-wrap items-center gap-x-2 gap-y-1.5 border-b px-3 py-1.5">
       <SearchBox
         id="timeline-search"
-        label="Search in the timeline"
-        placeholder="Search ( / )"
+        label="Search timeline"
+        placeholder="Search (/)"
         className="w-36 grow sm:max-w-52"
         words={props.query}
         onWords={props.onQuery}
@@ -32,7 +32,7 @@ export function Toolbar(props: {
       {props.counts.error > 0 ? <ErrorButtons onError={props.onError} /> : null}
       <div
         role="group"
-        aria-label="Kinds of events"
+        aria-label="Event types"
         className="flex min-w-0 flex-wrap gap-1 max-sm:w-full max-sm:flex-nowrap max-sm:overflow-x-auto max-sm:py-0.5"
       >
         {KINDS.filter((kind) => props.counts[kind] > 0 || (props.mask !== ALL_KINDS && (props.mask & KIND[kind]) !== 0)).map((kind) => (

@@ -1,15 +1,15 @@
 import { useEffect, useState } from "react";
 import type { Feed } from "../feed/feed";
 import { Timeline } from "./grouping";
-import { type Filter, Shown } from "./items";
+import { type Filter, VisibleItems } from "./items";
 
 /** So much of a search is done between two frames. */
 const BUDGET_MS = 12;
 
 /** A feed as rows, and of them what is shown. Both are changed in place and only by what is new. */
-export function useShown(feed: Feed, filter: Filter, upTo: number | null): { timeline: Timeline; shown: Shown; count: number } {
+export function useItems(feed: Feed, filter: Filter, upTo: number | null): { timeline: Timeline; shown: VisibleItems; count: number } {
   const [timeline] = useState(() => new Timeline());
-  const [shown] = useState(() => new Shown());
+  const [shown] = useState(() => new VisibleItems());
   const [, again] = useState(0);
   timeline.sync(feed);
   shown.sync(timeline, filter, BUDGET_MS);

@@ -3,17 +3,17 @@ import { notify } from "@/ui/notices";
 import type { Scrolling } from "@/ui/scroll/use-scroll";
 import type { Feed } from "../feed/feed";
 import type { Timeline } from "./grouping";
-import type { Shown } from "./items";
+import type { VisibleItems } from "./items";
 import type { TimelineState } from "./state";
 
 const FRAMES = 4;
 
 /** Bring the event that the address points to into view, once it is loaded; open the run that it is in. */
-export function useArrival(way: {
+export function useLinkedEvent(way: {
   box: RefObject<HTMLDivElement | null>;
   feed: Feed;
   timeline: Timeline;
-  shown: Shown;
+  shown: VisibleItems;
   scrolling: Scrolling;
   parts: TimelineState;
   ev: number | undefined;
@@ -36,7 +36,7 @@ export function useArrival(way: {
     if (place === -1) {
       if (!feed.isWhole && target <= feed.newest) return;
       scrolling.toLatest();
-      notify(`There is no event ${target} in this run; the last one is ${feed.newest}.`, { isBad: true });
+      notify(`This sandbox has no event ${target}. The last event is ${feed.newest}.`, { isBad: true });
       return;
     }
     const index = shown.indexOfRow(place);

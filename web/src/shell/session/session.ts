@@ -1,5 +1,5 @@
 import { queryOptions, type QueryClient } from "@tanstack/react-query";
-import { Refusal } from "@/api/client";
+import { ApiError } from "@/api/client";
 
 export interface Me {
   id: string;
@@ -17,7 +17,7 @@ export const meQuery = queryOptions({
   queryFn: async (): Promise<Me | null> => {
     const response = await fetch("/api/v1/auth/me");
     if (response.status === 401) return null;
-    if (!response.ok) throw new Refusal(response.status, `the server answered ${response.status}`);
+    if (!response.ok) throw new ApiError(response.status, `the server responded with status ${response.status}`);
     return response.json();
   },
 });
@@ -30,7 +30,7 @@ export async function signInWithKey(key: string): Promise<void> {
   });
   if (response.ok) return;
   const problem: { detail?: string } = await response.json().catch(() => ({}));
-  throw new Refusal(response.status, problem.detail ?? "the key was not taken");
+  throw new ApiError(response.status, problem.detail ?? "the API key was not accepted");
 }
 
 export async function signOut(): Promise<void> {
@@ -48,7 +48,7 @@ export async function leave(): Promise<void> {
 }
 
 /** Nobody is signed in any more: what was loaded is not theirs to see. */
-export function forgetAll(queries: QueryClient): void {
+export function clearSession(queries: QueryClient): void {
   queries.setQueryData(meQuery.queryKey, null);
   queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== meQuery.queryKey[0] });
 }

@@ -1,16 +1,16 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
-import { reason } from "@/api/client";
+import { errorMessage } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Field, Input } from "@/ui/form/field";
 import { sentence } from "@/ui/text/sentence";
 import { meQuery, signInWithKey } from "./session";
-import { useTitle } from "../page-title";
+import { usePageTitle } from "../page-title";
 
 /** What a stranger sees: nothing but the way in. */
 export function SignIn() {
   const queries = useQueryClient();
-  useTitle("Sign in");
+  usePageTitle("Sign in");
   const [key, setKey] = useState("");
   const [error, setError] = useState<string | null>(null);
 
@@ -19,7 +19,7 @@ export function SignIn() {
     try {
       await signInWithKey(key.trim());
     } catch (caught) {
-      setError(sentence(reason(caught)));
+      setError(sentence(errorMessage(caught)));
       return;
     }
     setKey("");
@@ -34,8 +34,8 @@ export function SignIn() {
           <h1 className="text-lg font-semibold">Sign in to OmoiOS</h1>
         </div>
         <p className="text-soft">
-          Open the sign-in link that the server printed at its start. It works once; for a new one run{" "}
-          <code className="rounded bg-sunken px-1 py-0.5 font-mono text-xs whitespace-nowrap">omoi sign-in</code> where the server runs.
+          Open the sign-in link that the server printed when it started. Each link works once. For a new one, run{" "}
+          <code className="rounded bg-sunken px-1 py-0.5 font-mono text-xs whitespace-nowrap">omoi sign-in</code> on the server.
         </p>
         <form onSubmit={submit} className="space-y-3 border-t pt-4">
           <Field label="Or use an API key" error={error}>

@@ -1,23 +1,23 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect } from "react";
-import { keyRegistry, useKeys } from "./shortcuts";
+import { shortcutRegistry, useShortcuts } from "./shortcuts";
 import { show } from "../overlays";
 
 /** The keys that mean the same on every page, and the one listener for all keys. */
-export function GlobalKeys() {
+export function GlobalShortcuts() {
   const navigate = useNavigate();
   useEffect(() => {
-    addEventListener("keydown", keyRegistry.handle);
-    return () => removeEventListener("keydown", keyRegistry.handle);
+    addEventListener("keydown", shortcutRegistry.handle);
+    return () => removeEventListener("keydown", shortcutRegistry.handle);
   }, []);
-  useKeys("Everywhere", [
-    { keys: "mod+k", says: "Go anywhere, do anything", run: () => show("palette"), whileTyping: true },
-    { keys: "?", says: "Show the keys", run: () => show("keys") },
-    { keys: "c", says: "New ticket", run: () => show("new-ticket") },
-    { keys: "g b", says: "Go to the board", run: () => void navigate({ to: "/" }) },
-    { keys: "g s", says: "Go to the sandboxes", run: () => void navigate({ to: "/sandboxes" }) },
-    { keys: "g a", says: "Go to the activity", run: () => void navigate({ to: "/activity" }) },
-    { keys: "g h", says: "Go to the health", run: () => void navigate({ to: "/health-overview" }) },
+  useShortcuts("Global", [
+    { keys: "mod+k", label: "Open command palette", run: () => show("palette"), whileTyping: true },
+    { keys: "?", label: "Show keyboard shortcuts", run: () => show("keys") },
+    { keys: "c", label: "New ticket", run: () => show("new-ticket") },
+    { keys: "g b", label: "Go to Board", run: () => void navigate({ to: "/" }) },
+    { keys: "g s", label: "Go to Sandboxes", run: () => void navigate({ to: "/sandboxes" }) },
+    { keys: "g a", label: "Go to Activity", run: () => void navigate({ to: "/activity" }) },
+    { keys: "g h", label: "Go to Health", run: () => void navigate({ to: "/health-overview" }) },
   ]);
   return null;
 }

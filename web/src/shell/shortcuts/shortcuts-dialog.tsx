@@ -1,15 +1,15 @@
 import { Fragment, useState } from "react";
 import { Dialog } from "@/ui/dialog";
 import { shown } from "./key-matching";
-import { keyRegistry, keysOf, type KeyBinding } from "./shortcuts";
+import { shortcutRegistry, keysOf, type Shortcut } from "./shortcuts";
 
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 
 /** Every key that means something on this page. */
-export function KeyHelp({ onClose }: { onClose: () => void }) {
-  const [groups] = useState(() => keyRegistry.groups);
+export function ShortcutsDialog({ onClose }: { onClose: () => void }) {
+  const [groups] = useState(() => shortcutRegistry.groups);
   return (
-    <Dialog open onOpenChange={onClose} title="Keys">
+    <Dialog open onOpenChange={onClose} title="Keyboard shortcuts">
       <div className="gap-8 sm:columns-2">
         {groups.map(({ name, bindings }) => (
           <section key={name} className="mb-5 break-inside-avoid">
@@ -26,10 +26,10 @@ export function KeyHelp({ onClose }: { onClose: () => void }) {
   );
 }
 
-function Row({ binding }: { binding: KeyBinding }) {
+function Row({ binding }: { binding: Shortcut }) {
   return (
     <div className="flex items-start justify-between gap-3">
-      <dt>{binding.says}</dt>
+      <dt>{binding.label}</dt>
       <dd className="flex shrink-0 items-center gap-1 text-xs text-faint">
         {keysOf(binding).map((sequence, index) => (
           <Fragment key={sequence}>

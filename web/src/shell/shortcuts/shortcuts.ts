@@ -2,36 +2,36 @@ import { useEffect, useRef } from "react";
 import { advance, isTyping, nameOf } from "./key-matching";
 
 /** One thing that a key does. */
-export interface KeyBinding {
+export interface Shortcut {
   /** Presses with a space between (`g b`); several ways to the same thing are a list. `mod` is Ctrl or Command. */
   keys: string | readonly string[];
   /** What it does, as the list of keys says it. */
-  says: string;
+  label: string;
   run: (event: KeyboardEvent) => void;
   /** Also while something is being written. */
   whileTyping?: boolean;
 }
 
-export interface KeyGroup {
+export interface ShortcutGroup {
   name: string;
-  bindings: readonly KeyBinding[];
+  bindings: readonly Shortcut[];
 }
 
 /** How long the second press of a sequence may take. */
 const PATIENCE_MS = 1_200;
 
 /** Every key that means something now. Of two meanings, the one that came last holds: a page's before the shell's. */
-class KeyRegistry {
-  #groups: KeyGroup[] = [];
+class ShortcutRegistry {
+  #groups: ShortcutGroup[] = [];
   #pending = "";
   #pressedAt = 0;
 
   /** What the list of keys shows: the shell's first, then the page's. */
-  get groups(): readonly KeyGroup[] {
+  get groups(): readonly ShortcutGroup[] {
     return this.#groups;
   }
 
-  add(group: KeyGroup): () => void {
+  add(group: ShortcutGroup): () => void {
     this.#groups = [...this.#groups, group];
     return () => {
       this.#groups = this.#groups.filter((each) => each !== group);
@@ -56,9 +56,9 @@ class KeyRegistry {
   };
 }
 
-export const keyRegistry = new KeyRegistry();
+export const shortcutRegistry = new ShortcutRegistry();
 
-export function keysOf(binding: KeyBinding): readonly string[] {
+export function keysOf(binding: Shortcut): readonly string[] {
   return typeof binding.keys === "string" ? [binding.keys] : binding.keys;
 }
 
@@ -68,15 +68,15 @@ function isBehindDialog(): boolean {
 }
 
 /** Keys of a page, while it is there. `name` is their heading in the list of keys. */
-export function useKeys(name: string, bindings: readonly KeyBinding[]): void {
+export function useShortcuts(name: string, bindings: readonly Shortcut[]): void {
   const newest = useRef(bindings);
   useEffect(() => {
     newest.current = bindings;
   });
-  const shape = JSON.stringify(bindings.map(({ keys, says, whileTyping }) => ({ keys, says, whileTyping })));
+  const shape = JSON.stringify(bindings.map(({ keys, label, whileTyping }) => ({ keys, label, whileTyping })));
   useEffect(() => {
-    const plain = JSON.parse(shape) as Omit<KeyBinding, "run">[];
-    return keyRegistry.add({
+    const plain = JSON.parse(shape) as Omit<Shortcut, "run">[];
+    return shortcutRegistry.add({
       name,
       bindings: plain.map((each, index) => ({ ...each, run: (event) => newest.current[index]?.run(event) })),
     });

@@ -34,7 +34,7 @@ export function BoardColumn({ column, filter, alive, projects, isOpened, onToggl
     >
       <h2 className="flex h-9 shrink-0 items-center gap-2 px-3 text-sm font-semibold">
         {mayFold ? (
-          <button type="button" aria-expanded onClick={onToggle} title={`Fold ${column.label}`} className="hover:underline">
+          <button type="button" aria-expanded onClick={onToggle} title={`Collapse ${column.label}`} className="hover:underline">
             {column.label}
           </button>
         ) : (
@@ -51,7 +51,7 @@ export function BoardColumn({ column, filter, alive, projects, isOpened, onToggl
             sandbox={alive.get(leadingTask(ticket)?.sandbox_id ?? "")}
           />
         ))}
-        {tickets.length === 0 ? <li className="px-2 py-3 text-xs text-faint">{query.isPending ? "Loading…" : "None"}</li> : null}
+        {tickets.length === 0 ? <li className="px-2 py-3 text-xs text-faint">{query.isPending ? "Loading…" : "No tickets"}</li> : null}
         {query.hasNextPage ? (
           <li>
             <Button
@@ -75,7 +75,7 @@ function Folded({ label, howMany, onOpen }: { label: string; howMany: string; on
     <button
       type="button"
       aria-expanded={false}
-      aria-label={`${label}, ${howMany}: open`}
+      aria-label={`Expand ${label}, ${howMany}`}
       onClick={onOpen}
       className={cn(
         "flex w-9 flex-none flex-col items-center gap-2 rounded-xl bg-sunken py-2.5 text-xs font-medium text-soft hover:text-text",

@@ -53,7 +53,7 @@ export function BoardFilters({ filter }: { filter: TicketFilter }) {
       </Select>
       {isFiltered ? (
         <Button variant="quiet" size="small" onClick={() => void navigate({ to: "/", search: {}, replace: true })}>
-          <X aria-hidden /> Clear
+          <X aria-hidden /> Clear filters
         </Button>
       ) : null}
     </div>

@@ -1,11 +1,11 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { useTitle } from "@/shell/page-title";
-import { Loading, Trouble } from "@/ui/loading/placeholders";
+import { usePageTitle } from "@/shell/page-title";
+import { Loading, LoadError } from "@/ui/loading/placeholders";
 import { Board } from "./board";
-import { BoardBar, useColumns } from "./board-summary";
+import { BoardSummary, useColumns } from "./board-summary";
 import { BoardFilters } from "./board-filters";
-import { useBoardReturn } from "./last-filter";
+import { useRememberFilter } from "./last-filter";
 import { Welcome } from "./welcome";
 
 const route = getRouteApi("/");
@@ -13,8 +13,8 @@ const route = getRouteApi("/");
 /** The first page: every ticket by its status. */
 export function BoardPage() {
   const filter = route.useSearch();
-  useTitle("Board");
-  useBoardReturn(filter);
+  usePageTitle("Board");
+  useRememberFilter(filter);
   const queries = useQueryClient();
   const columns = useColumns(filter);
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
@@ -27,17 +27,17 @@ export function BoardPage() {
       <h1 className="sr-only">Board</h1>
       <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2 px-3 py-2.5">
         <BoardFilters filter={filter} />
-        <BoardBar filter={filter} />
+        <BoardSummary filter={filter} />
       </div>
       {error ? (
-        <Trouble what="Tickets" error={error} retry={() => void queries.refetchQueries({ queryKey: ["tickets"], type: "active" })} />
+        <LoadError what="Tickets" error={error} retry={() => void queries.refetchQueries({ queryKey: ["tickets"], type: "active" })} />
       ) : !isLoaded && !isFiltered && columns.every((column) => column.count === 0) ? (
         <Loading what="tickets" />
       ) : (
         <>
           {isEmpty ? (
             <p role="status" className="px-3 pb-2 text-soft">
-              No ticket matches these filters. Clear them to see every ticket.
+              No tickets match these filters. Clear the filters to see all tickets.
             </p>
           ) : null}
           <Board filter={filter} />

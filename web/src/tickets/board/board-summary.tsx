@@ -4,26 +4,26 @@ import type { ReactNode } from "react";
 import { overviewQuery } from "@/monitoring/overview";
 import { Dot } from "@/ui/badge";
 import { cost } from "@/ui/text/numbers";
-import { useAlive } from "../running-sandboxes";
+import { useRunningSandboxes } from "../running-sandboxes";
 import { added, COLUMNS, costOf, NO_COST, type Cost } from "../columns";
 import { columnQuery, type TicketFilter, type TicketStatus } from "../queries";
 
 const COST_EVERY_MS = 20_000;
 
 /** How it stands, in one line. */
-export function BoardBar({ filter }: { filter: TicketFilter }) {
-  const alive = useAlive();
+export function BoardSummary({ filter }: { filter: TicketFilter }) {
+  const alive = useRunningSandboxes();
   const atWork = Array.from(alive.values()).filter((sandbox) => sandbox.purpose === "work").length;
   const today = useQuery({ ...overviewQuery, refetchInterval: COST_EVERY_MS }).data?.days.at(-1);
   return (
     <dl className="flex min-w-0 flex-wrap items-center gap-x-4 gap-y-1 text-xs">
-      <Figure label="Agents at work">
+      <Figure label="Running agents">
         <Link to="/sandboxes" className="flex items-center gap-1.5 hover:underline">
           <Dot tone={atWork > 0 ? "good" : "neutral"} pulse={atWork > 0} />
           {atWork}
         </Link>
       </Figure>
-      <Figure label="Cost today" note="What sandboxes begun since midnight (UTC) have spent">
+      <Figure label="Cost today" note="Spent by sandboxes started since midnight UTC">
         {today === undefined ? "…" : cost(today)}
       </Figure>
       <Figure label="Cost of these tickets">

@@ -1,17 +1,17 @@
 import { useState } from "react";
 import { useProjectNames } from "@/projects/queries";
-import { useAlive } from "../running-sandboxes";
+import { useRunningSandboxes } from "../running-sandboxes";
 import { BoardColumn } from "./board-column";
 import { COLUMNS } from "../columns";
 import type { TicketFilter, TicketStatus } from "../queries";
-import { useBoardKeys } from "./use-board-shortcuts";
+import { useBoardShortcuts } from "./use-board-shortcuts";
 
 /** Tickets by their status. */
 export function Board({ filter }: { filter: TicketFilter }) {
-  const alive = useAlive();
+  const alive = useRunningSandboxes();
   const projects = useProjectNames();
   const [opened, setOpened] = useState<ReadonlySet<TicketStatus>>(new Set());
-  const board = useBoardKeys();
+  const board = useBoardShortcuts();
 
   function toggle(status: TicketStatus) {
     const next = new Set(opened);

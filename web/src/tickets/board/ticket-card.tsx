@@ -5,7 +5,7 @@ import type { Sandbox, Ticket } from "@/api/client";
 import { Badge, Dot } from "@/ui/badge";
 import { cost } from "@/ui/text/numbers";
 import { Ago, useNow } from "@/ui/time/time";
-import { agentState, leadingTask } from "../task-status";
+import { describeTask, leadingTask } from "../task-status";
 import { costOf } from "../columns";
 import { PRIORITY, TYPE } from "../labels";
 
@@ -43,13 +43,13 @@ export const TicketCard = memo(function TicketCard(props: {
       </div>
       {task === undefined ? null : (
         <div className="mt-1.5 flex min-w-0 items-center gap-1.5 text-xs text-soft">
-          <AgentWords task={task} sandbox={sandbox} />
+          <TaskStatus task={task} sandbox={sandbox} />
           {task.attempt > 1 ? <span className="text-faint">attempt {task.attempt}</span> : null}
           {task.sandbox_id === null ? null : (
             <Link
               to="/sandbox/$sandboxId"
               params={{ sandboxId: task.sandbox_id }}
-              aria-label={`Sandbox of ${ticket.title}`}
+              aria-label={`Open sandbox of ${ticket.title}`}
               title={`Sandbox ${task.sandbox_id}`}
               className="relative z-10 ml-auto flex size-6 items-center justify-center rounded text-faint hover:bg-sunken hover:text-text"
             >
@@ -72,12 +72,12 @@ export const TicketCard = memo(function TicketCard(props: {
 });
 
 /** A dot and the words for it. */
-export function AgentWords({ task, sandbox }: { task: Parameters<typeof agentState>[0]; sandbox: Sandbox | undefined }) {
-  const state = agentState(task, sandbox, useNow());
+export function TaskStatus({ task, sandbox }: { task: Parameters<typeof describeTask>[0]; sandbox: Sandbox | undefined }) {
+  const state = describeTask(task, sandbox, useNow());
   return (
     <span className="flex min-w-0 items-center gap-1.5">
       <Dot tone={state.tone} pulse={state.isAtWork} />
-      <span className="truncate">{state.words}</span>
+      <span className="truncate">{state.label}</span>
     </span>
   );
 }

@@ -1,11 +1,11 @@
 import { useEffect, useRef, type RefObject } from "react";
-import { useKeys } from "@/shell/shortcuts/shortcuts";
+import { useShortcuts } from "@/shell/shortcuts/shortcuts";
 import { neighbour, type Direction } from "./card-navigation";
 
 const CARD = "[data-card]";
 
 /** Moves the focus among cards by keys, and keeps it on a card that goes to another column. */
-export function useBoardKeys(): RefObject<HTMLDivElement | null> {
+export function useBoardShortcuts(): RefObject<HTMLDivElement | null> {
   const board = useRef<HTMLDivElement>(null);
   useKeptFocus(board);
 
@@ -18,12 +18,12 @@ export function useBoardKeys(): RefObject<HTMLDivElement | null> {
     focusCard(root, neighbour(columns, cardOf(document.activeElement), direction));
   }
 
-  useKeys("Board", [
-    { keys: ["j", "ArrowDown"], says: "Next card; Enter opens it", run: () => move("down") },
-    { keys: ["k", "ArrowUp"], says: "Previous card", run: () => move("up") },
-    { keys: ["h", "ArrowLeft"], says: "Column to the left", run: () => move("left") },
-    { keys: ["l", "ArrowRight"], says: "Column to the right", run: () => move("right") },
-    { keys: "/", says: "Search tickets", run: () => document.getElementById("board-search")?.focus() },
+  useShortcuts("Board", [
+    { keys: ["j", "ArrowDown"], label: "Next card (Enter opens it)", run: () => move("down") },
+    { keys: ["k", "ArrowUp"], label: "Previous card", run: () => move("up") },
+    { keys: ["h", "ArrowLeft"], label: "Previous column", run: () => move("left") },
+    { keys: ["l", "ArrowRight"], label: "Next column", run: () => move("right") },
+    { keys: "/", label: "Search tickets", run: () => document.getElementById("board-search")?.focus() },
   ]);
   return board;
 }

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Play } from "lucide-react";
-import { reason } from "@/api/client";
+import { errorMessage } from "@/api/client";
 import { show } from "@/shell/overlays";
 import { Button } from "@/ui/button";
 import { startDemo } from "../create/demo";
@@ -16,20 +16,20 @@ export function Welcome() {
       <img src="/icon.svg" alt="" className="size-12" />
       <h1 className="text-xl font-semibold">Welcome to OmoiOS</h1>
       <p className="text-soft">
-        You write a ticket that says what you want done. An agent works on it in a sandbox of its own, where you can watch
-        and steer it. When your acceptance commands pass, the result is on a branch.
+        Write a ticket that says what you want done. An agent works on it in an isolated sandbox, where you can watch and
+        steer it. When your acceptance commands pass, the result is on a branch.
       </p>
       <div className="flex flex-wrap justify-center gap-2">
         <Button variant="primary" disabled={isBusy} onClick={() => demo.mutate()}>
           <Play aria-hidden />
-          {isBusy ? "Getting a sandbox…" : "Run the demo task"}
+          {isBusy ? "Creating sandbox…" : "Run demo task"}
         </Button>
         <Button disabled={isBusy} onClick={() => show("new-ticket")}>
-          Write a ticket
+          Create ticket
         </Button>
       </div>
       <p role="alert" className="text-sm text-bad">
-        {demo.isError ? `The demo could not be started: ${reason(demo.error)}` : null}
+        {demo.isError ? `The demo could not be started: ${errorMessage(demo.error)}` : null}
       </p>
     </div>
   );

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from "react";
-import { answer, api, newKey, type Ticket } from "@/api/client";
+import { unwrap, api, newIdempotencyKey, type Ticket } from "@/api/client";
 
 /** The acceptance case: the answer comes from a program that runs in the sandbox, and a check runs it again. */
 const TICKET = {
@@ -17,7 +17,7 @@ const TICKET = {
 
 const KEPT = "demo-ticket";
 const watchers = new Set<() => void>();
-const wish = newKey();
+const wish = newIdempotencyKey();
 /** The demo that was begun here and whose sandbox is still to be shown. */
 let begun: string | null = null;
 
@@ -25,7 +25,7 @@ let begun: string | null = null;
 export async function startDemo(): Promise<Ticket> {
   const params = { header: { "Idempotency-Key": wish } };
   const body = { ...TICKET, acceptance: [...TICKET.acceptance] };
-  const ticket = await answer(api.POST("/api/v1/tickets", { params, body: body as never }));
+  const ticket = await unwrap(api.POST("/api/v1/tickets", { params, body: body as never }));
   begun = ticket.id;
   follow(ticket.id);
   return ticket;

@@ -1,56 +1,56 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useLocation, useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useRef, useState, type FormEvent } from "react";
-import { answer, api, newKey, type Ticket } from "@/api/client";
-import { madeProject } from "@/projects/ensure-project";
+import { unwrap, api, newIdempotencyKey, type Ticket } from "@/api/client";
+import { ensureProject } from "@/projects/ensure-project";
 import { projectsQuery } from "@/projects/queries";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { notify } from "@/ui/notices";
 import { place } from "../cache";
-import { EMPTY_FORM, firstForm, ticketWords, troubleFrom, troubleOf, type FormTrouble, type TicketForm } from "./ticket-form";
+import { EMPTY_FORM, firstForm, ticketBody, errorsFrom, validate, type FormErrors, type TicketForm } from "./ticket-form";
 import { TicketFields } from "./ticket-fields";
 
 /** What was written and not sent is there again when the window is opened the next time. */
 let draft = EMPTY_FORM;
 
 /** One wish has one key, however often it is sent; another wish has another. */
-function useWishKey(): (form: TicketForm) => string {
+function useRequestKey(): (form: TicketForm) => string {
   const last = useRef({ wish: "", key: "" });
   return (form) => {
     const wish = JSON.stringify(form);
-    if (wish !== last.current.wish) last.current = { wish, key: newKey() };
+    if (wish !== last.current.wish) last.current = { wish, key: newIdempotencyKey() };
     return last.current.key;
   };
 }
 
-async function makeTicket(form: TicketForm, key: string): Promise<Ticket> {
-  const project = form.projectId === "" ? await madeProject(form.newProject, `${key}-project`) : { project_id: form.projectId };
+async function createTicket(form: TicketForm, key: string): Promise<Ticket> {
+  const project = form.projectId === "" ? await ensureProject(form.newProject, `${key}-project`) : { project_id: form.projectId };
   const params = { header: { "Idempotency-Key": key } };
-  return answer(api.POST("/api/v1/tickets", { params, body: { ...ticketWords(form), ...project } as never }));
+  return unwrap(api.POST("/api/v1/tickets", { params, body: { ...ticketBody(form), ...project } as never }));
 }
 
 /** The window in which a ticket is written. */
-export function NewTicket({ onClose }: { onClose: () => void }) {
+export function NewTicketDialog({ onClose }: { onClose: () => void }) {
   const { project } = useSearch({ strict: false });
   const [form, setForm] = useState(() => firstForm(draft, project));
-  const [trouble, setTrouble] = useState<FormTrouble>({});
+  const [trouble, setTrouble] = useState<FormErrors>({});
   const queries = useQueryClient();
   const navigate = useNavigate();
   const isOnBoard = useLocation({ select: (location) => location.pathname === "/" });
-  const keyOf = useWishKey();
+  const keyOf = useRequestKey();
   const fields = useRef<HTMLFormElement>(null);
   useEffect(() => {
     if (Object.keys(trouble).length > 0) fields.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
   }, [trouble]);
   const make = useMutation({
-    mutationFn: (wanted: TicketForm) => makeTicket(wanted, keyOf(wanted)),
-    onError: (error) => setTrouble(troubleFrom(error)),
+    mutationFn: (wanted: TicketForm) => createTicket(wanted, keyOf(wanted)),
+    onError: (error) => setTrouble(errorsFrom(error)),
     onSuccess: (ticket) => {
       draft = { ...EMPTY_FORM, projectId: ticket.project_id };
       place(queries, ticket);
       void queries.invalidateQueries({ queryKey: projectsQuery.queryKey });
-      notify(`The ticket “${ticket.title}” is on the board.`);
+      notify(`Created ticket “${ticket.title}”.`);
       onClose();
       if (!isOnBoard) void navigate({ to: "/tickets/$ticketId", params: { ticketId: ticket.id } });
     },
@@ -64,7 +64,7 @@ export function NewTicket({ onClose }: { onClose: () => void }) {
   function submit(event: FormEvent) {
     event.preventDefault();
     if (make.isPending) return;
-    const found = troubleOf(form);
+    const found = validate(form);
     setTrouble(found);
     if (Object.keys(found).length === 0) make.mutate(form);
   }
@@ -79,7 +79,7 @@ export function NewTicket({ onClose }: { onClose: () => void }) {
           </p>
           <Button onClick={onClose}>Close</Button>
           <Button type="submit" variant="primary" disabled={make.isPending} title="Ctrl Enter">
-            {make.isPending ? "Making it…" : "Make the ticket"}
+            {make.isPending ? "Creating…" : "Create ticket"}
           </Button>
         </div>
       </form>

@@ -1,13 +1,13 @@
 import { PRIORITIES, TICKET_TYPES } from "@/search";
 import { ProjectField } from "@/projects/project-field";
 import { Field, Input, Select, TextArea } from "@/ui/form/field";
-import { sendOnEnter } from "@/ui/form/submit-on-enter";
+import { submitOnEnter } from "@/ui/form/submit-on-enter";
 import { PRIORITY, TYPE } from "../labels";
-import type { FormTrouble, TicketForm } from "./ticket-form";
+import type { FormErrors, TicketForm } from "./ticket-form";
 
 interface FieldsProps {
   form: TicketForm;
-  trouble: FormTrouble;
+  trouble: FormErrors;
   onChange: (changes: Partial<TicketForm>) => void;
 }
 
@@ -22,18 +22,18 @@ export function TicketFields(props: FieldsProps) {
             {...ids}
             required
             maxLength={300}
-            onKeyDown={sendOnEnter}
+            onKeyDown={submitOnEnter}
             value={form.title}
             onChange={({ target }) => onChange({ title: target.value })}
           />
         )}
       </Field>
-      <Field label="Description" error={trouble.description} hint="What the agent reads. Markdown is shown formatted.">
+      <Field label="Description" error={trouble.description} hint="What the agent should do. Supports Markdown.">
         {(ids) => (
           <TextArea
             {...ids}
             rows={5}
-            onKeyDown={sendOnEnter}
+            onKeyDown={submitOnEnter}
             value={form.description}
             onChange={({ target }) => onChange({ description: target.value })}
           />
@@ -57,7 +57,7 @@ export function TicketFields(props: FieldsProps) {
             spellCheck={false}
             className="min-h-14 font-mono text-xs"
             placeholder="make test"
-            onKeyDown={sendOnEnter}
+            onKeyDown={submitOnEnter}
             value={form.acceptance}
             onChange={({ target }) => onChange({ acceptance: target.value })}
           />
@@ -103,12 +103,12 @@ function Choices({ form, trouble, onChange }: FieldsProps) {
           </Select>
         )}
       </Field>
-      <Field label="Budget in dollars" error={trouble.budget}>
+      <Field label="Budget (USD)" error={trouble.budget}>
         {(ids) => (
           <Input
             {...ids}
             inputMode="decimal"
-            placeholder="No limit of its own"
+            placeholder="No limit"
             value={form.budget}
             onChange={({ target }) => onChange({ budget: target.value })}
           />

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Refusal } from "@/api/client";
-import { EMPTY_FORM, firstForm, ticketWords, troubleFrom, troubleOf } from "./ticket-form";
+import { ApiError } from "@/api/client";
+import { EMPTY_FORM, firstForm, ticketBody, errorsFrom, validate } from "./ticket-form";
 
 describe("a form", () => {
   it("begins with the page's project, unless something was written before", () => {
@@ -11,32 +11,32 @@ describe("a form", () => {
   });
 
   it("needs a title and a project", () => {
-    expect(Object.keys(troubleOf(EMPTY_FORM))).toEqual(["title", "project"]);
-    expect(troubleOf({ ...EMPTY_FORM, title: "x", projectId: "p" })).toEqual({});
-    expect(troubleOf({ ...EMPTY_FORM, title: "x", newProject: "a/b" })).toEqual({});
+    expect(Object.keys(validate(EMPTY_FORM))).toEqual(["title", "project"]);
+    expect(validate({ ...EMPTY_FORM, title: "x", projectId: "p" })).toEqual({});
+    expect(validate({ ...EMPTY_FORM, title: "x", newProject: "a/b" })).toEqual({});
   });
 
   it("takes only an amount above nothing for a budget", () => {
     const form = { ...EMPTY_FORM, title: "x", projectId: "p" };
-    for (const budget of ["0", "-1", "two", "Infinity"]) expect(troubleOf({ ...form, budget })).toHaveProperty("budget");
-    expect(troubleOf({ ...form, budget: "2.50" })).toEqual({});
+    for (const budget of ["0", "-1", "two", "Infinity"]) expect(validate({ ...form, budget })).toHaveProperty("budget");
+    expect(validate({ ...form, budget: "2.50" })).toEqual({});
   });
 
   it("becomes a ticket with one command per line", () => {
     const form = { ...EMPTY_FORM, title: " x ", acceptance: "make test\n\n  python3 a.py  \n", budget: "1.5" };
-    expect(ticketWords(form)).toMatchObject({ title: "x", acceptance: ["make test", "python3 a.py"], budget_usd: 1.5 });
-    expect(ticketWords(EMPTY_FORM).budget_usd).toBeNull();
+    expect(ticketBody(form)).toMatchObject({ title: "x", acceptance: ["make test", "python3 a.py"], budget_usd: 1.5 });
+    expect(ticketBody(EMPTY_FORM).budget_usd).toBeNull();
   });
 });
 
 describe("a refusal", () => {
   it("is told at the field that it is about", () => {
-    const refusal = new Refusal(422, "github_repo: must be a name", { github_repo: "must be a name", title: "too long" });
-    expect(troubleFrom(refusal)).toEqual({ project: "Must be a name.", title: "Too long." });
+    const refusal = new ApiError(422, "github_repo: must be a name", { github_repo: "must be a name", title: "too long" });
+    expect(errorsFrom(refusal)).toEqual({ project: "Must be a name.", title: "Too long." });
   });
 
   it("is told whole when it is about none", () => {
-    expect(troubleFrom(new Refusal(409, "the project was deleted"))).toEqual({ whole: "The project was deleted." });
-    expect(troubleFrom(new TypeError("fetch failed"))).toHaveProperty("whole");
+    expect(errorsFrom(new ApiError(409, "the project was deleted"))).toEqual({ whole: "The project was deleted." });
+    expect(errorsFrom(new TypeError("fetch failed"))).toHaveProperty("whole");
   });
 });

@@ -1,5 +1,5 @@
-import { Refusal, reason, type TicketIn } from "@/api/client";
-import { wantedProject } from "@/projects/project-input";
+import { ApiError, errorMessage, type TicketIn } from "@/api/client";
+import { parseProject } from "@/projects/project-input";
 import type { PRIORITIES, TICKET_TYPES } from "@/search";
 import { sentence } from "@/ui/text/sentence";
 
@@ -35,27 +35,27 @@ export function firstForm(draft: TicketForm, project: string | undefined): Ticke
 }
 
 /** What is wrong, by field; `whole` is about none of them. */
-export type FormTrouble = Partial<Record<"title" | "description" | "project" | "acceptance" | "budget" | "whole", string>>;
+export type FormErrors = Partial<Record<"title" | "description" | "project" | "acceptance" | "budget" | "whole", string>>;
 
 /** What can be seen to be wrong without asking the server. */
-export function troubleOf(form: TicketForm): FormTrouble {
-  const trouble: FormTrouble = {};
-  if (form.title.trim() === "") trouble.title = "Say in one line what is to be done.";
-  if (form.projectId === "" && wantedProject(form.newProject).kind === "nothing")
-    trouble.project = "Name the project: owner/repository, or any name.";
+export function validate(form: TicketForm): FormErrors {
+  const trouble: FormErrors = {};
+  if (form.title.trim() === "") trouble.title = "Enter a title.";
+  if (form.projectId === "" && parseProject(form.newProject).kind === "nothing")
+    trouble.project = "Enter a project: owner/repository or a name.";
   const budget = Number(form.budget);
   if (form.budget.trim() !== "" && !(Number.isFinite(budget) && budget > 0))
-    trouble.budget = "Give an amount in dollars above 0, or leave it empty.";
+    trouble.budget = "Enter an amount above 0, or leave this empty.";
   return trouble;
 }
 
-export type TicketWords = Pick<
+export type TicketBody = Pick<
   TicketIn,
   "title" | "description" | "acceptance" | "budget_usd" | "ticket_type" | "priority"
 >;
 
 /** All of the ticket but its project. */
-export function ticketWords(form: TicketForm): TicketWords {
+export function ticketBody(form: TicketForm): TicketBody {
   return {
     title: form.title.trim(),
     description: form.description,
@@ -69,7 +69,7 @@ export function ticketWords(form: TicketForm): TicketWords {
   };
 }
 
-const PLACES: Record<string, keyof FormTrouble> = {
+const PLACES: Record<string, keyof FormErrors> = {
   title: "title",
   description: "description",
   project_id: "project",
@@ -81,8 +81,8 @@ const PLACES: Record<string, keyof FormTrouble> = {
 };
 
 /** The server's no at the fields that it is about, or in one sentence. */
-export function troubleFrom(error: unknown): FormTrouble {
-  const fields = error instanceof Refusal ? Object.entries(error.fields) : [];
+export function errorsFrom(error: unknown): FormErrors {
+  const fields = error instanceof ApiError ? Object.entries(error.fields) : [];
   const found = fields.flatMap(([name, words]) => (PLACES[name] === undefined ? [] : [[PLACES[name], sentence(words)]]));
-  return found.length > 0 ? Object.fromEntries(found) : { whole: sentence(reason(error)) };
+  return found.length > 0 ? Object.fromEntries(found) : { whole: sentence(errorMessage(error)) };
 }

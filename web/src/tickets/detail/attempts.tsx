@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { reason, type Sandbox } from "@/api/client";
+import { errorMessage, type Sandbox } from "@/api/client";
 import { endReason } from "@/outcome/outcome";
 import { SandboxOutcome } from "@/outcome/outcome-label";
-import { Lasted } from "@/sandboxes/sandbox-duration";
+import { SandboxDuration } from "@/sandboxes/sandbox-duration";
 import { attemptsQuery } from "@/sandboxes/queries";
 import { salvageLabel } from "@/sandboxes/salvage/salvage-text";
 import { Badge } from "@/ui/badge";
@@ -14,8 +14,8 @@ import { Ago } from "@/ui/time/time";
 export function Attempts({ taskId }: { taskId: string }) {
   const sandboxes = useQuery(attemptsQuery(taskId));
   if (sandboxes.isPending) return <p className="text-xs text-faint">Loading attempts…</p>;
-  if (sandboxes.data === undefined) return <p className="text-xs text-bad">Attempts could not be loaded: {reason(sandboxes.error)}</p>;
-  if (sandboxes.data.items.length === 0) return <p className="text-xs text-faint">None yet: it has no sandbox.</p>;
+  if (sandboxes.data === undefined) return <p className="text-xs text-bad">Attempts could not be loaded: {errorMessage(sandboxes.error)}</p>;
+  if (sandboxes.data.items.length === 0) return <p className="text-xs text-faint">No attempts yet</p>;
   return (
     <ul className="divide-y rounded-md border">
       {sandboxes.data.items.map((sandbox) => (
@@ -44,7 +44,7 @@ function Attempt({ sandbox }: { sandbox: Sandbox }) {
       <span className="ml-auto flex flex-wrap gap-x-3 text-faint tabular-nums">
         {sandbox.tokens > 0 ? <span>{count(sandbox.tokens)} tokens</span> : null}
         {sandbox.cost_usd > 0 ? <span>{cost(sandbox)}</span> : null}
-        <Lasted sandbox={sandbox} />
+        <SandboxDuration sandbox={sandbox} />
         <Ago at={sandbox.created_at} />
       </span>
     </li>

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { answer, api, reason } from "@/api/client";
+import { unwrap, api, errorMessage } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { notify } from "@/ui/notices";
@@ -12,9 +12,9 @@ export type Cancelled = { ticketId: string; title: string; taskId?: string };
 async function cancel({ ticketId, taskId }: Cancelled): Promise<void> {
   if (taskId === undefined) {
     const params = { path: { ticket_id: ticketId } };
-    await answer(api.PATCH("/api/v1/tickets/{ticket_id}", { params, body: { status: "cancelled" } as never }));
+    await unwrap(api.PATCH("/api/v1/tickets/{ticket_id}", { params, body: { status: "cancelled" } as never }));
   } else {
-    await answer(api.POST("/api/v1/tasks/{task_id}/cancel", { params: { path: { task_id: taskId } } }));
+    await unwrap(api.POST("/api/v1/tasks/{task_id}/cancel", { params: { path: { task_id: taskId } } }));
   }
 }
 
@@ -25,27 +25,27 @@ export function CancelDialog({ what, onClose }: { what: Cancelled; onClose: () =
   const stop = useMutation({
     mutationFn: () => cancel(what),
     onSuccess: () => {
-      notify(`${isTask ? "The task" : "The ticket"} “${what.title}” is cancelled.`);
+      notify(`Cancelled ${isTask ? "task" : "ticket"} “${what.title}”.`);
       onClose();
       void refresh(queries, what.ticketId);
     },
   });
   return (
-    <Dialog open onOpenChange={onClose} title={isTask ? "Cancel the task?" : "Cancel the ticket?"}>
+    <Dialog open onOpenChange={onClose} title={isTask ? "Cancel this task?" : "Cancel this ticket?"}>
       <div className="space-y-4">
         <p className="[overflow-wrap:anywhere]">
-          <span className="font-medium">{what.title}</span>{" "}
-          <span className="text-soft">
-            is stopped for good, and its sandbox with it. What the agent has pushed stays on its branch.
-          </span>
+          <span className="font-medium">{what.title}</span>
+        </p>
+        <p className="text-soft">
+          Its sandbox is stopped. Commits that the agent pushed stay on the branch. This cannot be undone.
         </p>
         <p role="alert" className="text-sm text-bad">
-          {stop.isError ? sentence(reason(stop.error)) : null}
+          {stop.isError ? sentence(errorMessage(stop.error)) : null}
         </p>
         <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Keep it</Button>
+          <Button onClick={onClose}>{isTask ? "Keep task" : "Keep ticket"}</Button>
           <Button variant="danger" disabled={stop.isPending} onClick={() => stop.mutate()}>
-            {stop.isPending ? "Cancelling…" : isTask ? "Cancel the task" : "Cancel the ticket"}
+            {stop.isPending ? "Cancelling…" : isTask ? "Cancel task" : "Cancel ticket"}
           </Button>
         </div>
       </div>

@@ -23,7 +23,7 @@ export function Evidence({ result }: { result: Result }) {
       )}
       {result.final_output ? (
         <details open className="group rounded-md border">
-          <Summary>What the agent reported</Summary>
+          <Summary>Agent report</Summary>
           <div className="border-t px-3 py-2">
             <Prose>{result.final_output}</Prose>
           </div>
@@ -55,7 +55,7 @@ function CheckItem({ check }: { check: Check }) {
 
 function outcome({ exit_code: code }: Check): string {
   if (code === 0) return "passed";
-  return code === null ? "did not end" : `exit ${code}`;
+  return code === null ? "did not finish" : `exit ${code}`;
 }
 
 function Summary({ children }: { children: ReactNode }) {
@@ -68,14 +68,14 @@ function Summary({ children }: { children: ReactNode }) {
 }
 
 /** The branch and commit that hold the work. */
-export function Whereabouts({ branch, commit }: { branch: string | null; commit: string | null | undefined }) {
+export function BranchAndCommit({ branch, commit }: { branch: string | null; commit: string | null | undefined }) {
   if (branch === null) return null;
   return (
     <div className="flex flex-wrap items-center gap-x-4 gap-y-1 text-xs">
       <span className="flex min-w-0 items-center gap-1">
         <span className="text-faint">Branch</span>
         <code className="min-w-0 font-mono [overflow-wrap:anywhere]">{branch}</code>
-        <CopyButton text={branch} label="Copy the branch's name" />
+        <CopyButton text={branch} label="Copy branch name" />
       </span>
       {commit ? (
         <span className="flex items-center gap-1">
@@ -83,7 +83,7 @@ export function Whereabouts({ branch, commit }: { branch: string | null; commit:
           <code className="font-mono" title={commit}>
             {commit.slice(0, 12)}
           </code>
-          <CopyButton text={commit} label="Copy the commit" />
+          <CopyButton text={commit} label="Copy commit hash" />
         </span>
       ) : null}
     </div>

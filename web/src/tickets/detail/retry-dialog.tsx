@@ -1,11 +1,11 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { answer, api, reason, type Task } from "@/api/client";
+import { unwrap, api, errorMessage, type Task } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { Field, TextArea } from "@/ui/form/field";
 import { notify } from "@/ui/notices";
-import { sendOnEnter } from "@/ui/form/submit-on-enter";
+import { submitOnEnter } from "@/ui/form/submit-on-enter";
 import { sentence } from "@/ui/text/sentence";
 import { refresh } from "../cache";
 
@@ -17,7 +17,7 @@ export function RetryDialog({ task, onClose }: { task: Task; onClose: () => void
     mutationFn: () => {
       const params = { path: { task_id: task.id } };
       const words = message.trim();
-      return answer(api.POST("/api/v1/tasks/{task_id}/retry", { params, body: words === "" ? {} : { message: words } }));
+      return unwrap(api.POST("/api/v1/tasks/{task_id}/retry", { params, body: words === "" ? {} : { message: words } }));
     },
     onSuccess: (queued) => {
       notify(`Attempt ${queued.attempt} of “${queued.title}” is queued.`);
@@ -26,7 +26,7 @@ export function RetryDialog({ task, onClose }: { task: Task; onClose: () => void
     },
   });
   return (
-    <Dialog open onOpenChange={onClose} title="Try again" description="A new sandbox goes on with the same branch and conversation.">
+    <Dialog open onOpenChange={onClose} title="Retry task" description="A new sandbox continues on the same branch with the same conversation.">
       <form
         className="space-y-3"
         onSubmit={(event) => {
@@ -35,16 +35,16 @@ export function RetryDialog({ task, onClose }: { task: Task; onClose: () => void
         }}
       >
         <Field
-          label="A word to the agent"
-          hint="What it should do differently; it may be left empty."
-          error={retry.isError ? sentence(reason(retry.error)) : null}
+          label="Message to the agent"
+          hint="Optional. What the agent should do differently."
+          error={retry.isError ? sentence(errorMessage(retry.error)) : null}
         >
           {(ids) => (
             <TextArea
               {...ids}
               rows={4}
               maxLength={20_000}
-              onKeyDown={sendOnEnter}
+              onKeyDown={submitOnEnter}
               value={message}
               onChange={({ target }) => setMessage(target.value)}
             />
@@ -53,7 +53,7 @@ export function RetryDialog({ task, onClose }: { task: Task; onClose: () => void
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Close</Button>
           <Button type="submit" variant="primary" disabled={retry.isPending}>
-            {retry.isPending ? "Queueing…" : "Try again"}
+            {retry.isPending ? "Queueing…" : "Retry task"}
           </Button>
         </div>
       </form>

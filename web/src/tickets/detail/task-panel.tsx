@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Sandbox, Task } from "@/api/client";
-import { Button, buttonLook } from "@/ui/button";
+import { Button, buttonStyle } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { cost, count } from "@/ui/text/numbers";
 import { useNow } from "@/ui/time/time";
@@ -9,9 +9,9 @@ import { duration } from "@/ui/time/format";
 import { Attempts } from "./attempts";
 import { CancelDialog } from "./cancel-dialog";
 import { TaskLink } from "./dependencies";
-import { Evidence, Whereabouts } from "./evidence";
+import { Evidence, BranchAndCommit } from "./evidence";
 import { RetryDialog } from "./retry-dialog";
-import { AgentWords } from "../board/ticket-card";
+import { TaskStatus } from "../board/ticket-card";
 import { ChangedChecks, VerdictNote } from "./verdict-note";
 
 const OPEN: readonly Task["status"][] = ["blocked", "pending", "assigned", "running", "verifying"];
@@ -24,24 +24,24 @@ export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sand
   return (
     <section id={task.id} aria-label={`Task ${task.title}`} className="space-y-3 rounded-lg border bg-surface p-3">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
-        <h3 className="min-w-0 text-sm font-semibold [overflow-wrap:anywhere]">{isOnly ? "The agent's task" : task.title}</h3>
+        <h3 className="min-w-0 text-sm font-semibold [overflow-wrap:anywhere]">{isOnly ? "Task" : task.title}</h3>
         <span className="text-xs text-soft">
-          <AgentWords task={task} sandbox={sandbox} />
+          <TaskStatus task={task} sandbox={sandbox} />
         </span>
         <span className="ml-auto flex gap-1.5">
           {task.sandbox_id === null ? null : (
-            <Link to="/sandbox/$sandboxId" params={{ sandboxId: task.sandbox_id }} className={buttonLook({ size: "small" })}>
-              {task.status === "running" ? "Watch the agent" : "Open the sandbox"}
+            <Link to="/sandbox/$sandboxId" params={{ sandboxId: task.sandbox_id }} className={buttonStyle({ size: "small" })}>
+              {task.status === "running" ? "Watch the agent" : "Open sandbox"}
             </Link>
           )}
           {task.status === "failed" ? (
             <Button size="small" variant="primary" onClick={() => setAsks("retry")}>
-              Try again
+              Retry task
             </Button>
           ) : null}
           {OPEN.includes(task.status) && !isOnly ? (
             <Button size="small" variant="danger" onClick={() => setAsks("cancel")}>
-              Cancel
+              Cancel task
             </Button>
           ) : null}
         </span>
@@ -52,7 +52,7 @@ export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sand
       <ChangedChecks paths={task.result?.changed_checks ?? []} />
       {waitsFor.length === 0 ? null : (
         <div className="text-xs">
-          <h4 className="text-faint">{task.status === "blocked" ? "Blocked by" : "Came after"}</h4>
+          <h4 className="text-faint">{task.status === "blocked" ? "Blocked by" : "Depended on"}</h4>
           <ul className="border-l-2 border-line-strong pl-2.5">
             {waitsFor.map((taskId) => (
               <li key={taskId} className="min-w-0">
@@ -62,7 +62,7 @@ export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sand
           </ul>
         </div>
       )}
-      <Whereabouts branch={task.branch_name} commit={task.result?.commit_sha} />
+      <BranchAndCommit branch={task.branch_name} commit={task.result?.commit_sha} />
       {task.result === null ? null : <Evidence result={task.result} />}
       <div className="space-y-1">
         <h4 className="text-xs font-medium text-faint">Attempts</h4>
@@ -87,7 +87,7 @@ function Told({ task }: { task: Task }) {
         isOver ? "bg-bad-soft text-bad" : "bg-warn-soft text-warn",
       )}
     >
-      {isOver ? task.error : `The attempt before: ${task.error}`}
+      {isOver ? task.error : `Previous attempt: ${task.error}`}
     </p>
   );
 }

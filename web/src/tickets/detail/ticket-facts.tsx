@@ -33,7 +33,7 @@ export function TicketFacts({ ticket }: { ticket: Ticket }) {
         </span>
         <span className="block text-xs text-faint tabular-nums">{count(tokens)} tokens</span>
       </Fact>
-      <Fact label="Made">
+      <Fact label="Created">
         <Ago at={ticket.created_at} />
       </Fact>
       {waitsFor.length === 0 ? null : (

@@ -2,14 +2,14 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Ticket } from "@/api/client";
-import { ticketLook } from "@/outcome/outcome";
-import { useTitle } from "@/shell/page-title";
+import { ticketStyle } from "@/outcome/outcome";
+import { usePageTitle } from "@/shell/page-title";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
 import { Prose } from "@/ui/text/markdown";
-import { Loading, Trouble } from "@/ui/loading/placeholders";
-import { useAlive } from "../running-sandboxes";
-import { boardReturn } from "../board/last-filter";
+import { Loading, LoadError } from "@/ui/loading/placeholders";
+import { useRunningSandboxes } from "../running-sandboxes";
+import { lastFilter } from "../board/last-filter";
 import { CancelDialog } from "./cancel-dialog";
 import { ticketQuery } from "../queries";
 import { TaskPanel } from "./task-panel";
@@ -20,33 +20,33 @@ const route = getRouteApi("/tickets/$ticketId");
 export function TicketPage() {
   const { ticketId } = route.useParams();
   const ticket = useQuery(ticketQuery(ticketId));
-  useTitle(ticket.data?.title ?? "Ticket");
+  usePageTitle(ticket.data?.title ?? "Ticket");
   if (ticket.isPending) return <Loading what="the ticket" />;
   if (ticket.data === undefined)
-    return <Trouble what="The ticket" error={ticket.error} retry={() => void ticket.refetch()} />;
+    return <LoadError what="The ticket" error={ticket.error} retry={() => void ticket.refetch()} />;
   return <TicketView key={ticketId} ticket={ticket.data} />;
 }
 
 function TicketView({ ticket }: { ticket: Ticket }) {
-  const alive = useAlive();
+  const alive = useRunningSandboxes();
   const [asks, setAsks] = useState(false);
-  const look = ticketLook(ticket);
+  const look = ticketStyle(ticket);
   const tasks = ticket.tasks ?? [];
   const isOpen = ticket.status !== "done" && ticket.status !== "cancelled";
   return (
     <article className="mx-auto max-w-6xl px-4 py-4">
       <header className="mb-4 space-y-2">
-        <Link to="/" search={boardReturn()} className="text-xs text-faint hover:underline">
+        <Link to="/" search={lastFilter()} className="text-xs text-faint hover:underline">
           Board
         </Link>
         <div className="flex flex-wrap items-start gap-x-3 gap-y-2 max-sm:items-center">
           <h1 className="min-w-0 flex-1 basis-64 text-xl max-sm:basis-full leading-7 font-semibold [overflow-wrap:anywhere]">{ticket.title}</h1>
           <span role="status" className="py-1">
-            <Badge tone={look.tone}>{look.words}</Badge>
+            <Badge tone={look.tone}>{look.label}</Badge>
           </span>
           {isOpen ? (
             <Button variant="danger" size="small" onClick={() => setAsks(true)}>
-              Cancel the ticket
+              Cancel ticket
             </Button>
           ) : null}
         </div>
@@ -54,7 +54,7 @@ function TicketView({ ticket }: { ticket: Ticket }) {
       <div className="grid gap-6 lg:grid-cols-[minmax(0,1fr)_16rem]">
         <div className="min-w-0 space-y-5">
           {ticket.description.trim() === "" ? (
-            <p className="text-faint">No description.</p>
+            <p className="text-faint">No description</p>
           ) : (
             <Prose>{ticket.description}</Prose>
           )}
@@ -68,7 +68,7 @@ function TicketView({ ticket }: { ticket: Ticket }) {
             />
           ))}
         </div>
-        <aside aria-label="About the ticket" className="max-lg:order-first max-lg:rounded-lg max-lg:border max-lg:bg-surface max-lg:p-3">
+        <aside aria-label="Ticket details" className="max-lg:order-first max-lg:rounded-lg max-lg:border max-lg:bg-surface max-lg:p-3">
           <TicketFacts ticket={ticket} />
         </aside>
       </div>

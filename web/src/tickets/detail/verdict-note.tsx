@@ -1,7 +1,7 @@
 import { ShieldQuestion, TriangleAlert } from "lucide-react";
 import { useState } from "react";
 import type { Task } from "@/api/client";
-import { LOOKS } from "@/outcome/outcome";
+import { OUTCOME_STYLES } from "@/outcome/outcome";
 import { Button } from "@/ui/button";
 import { sentence } from "@/ui/text/sentence";
 import { VerifyDialog } from "./verify-dialog";
@@ -12,7 +12,7 @@ export function VerdictNote({ task }: { task: Task }) {
   const isChecking = task.verification_requested_at !== null;
   const reason = task.result?.reason ?? null;
   if (task.status !== "completed" || (task.outcome === "verified" && !isChecking)) return null;
-  const words = LOOKS[task.outcome].words;
+  const words = OUTCOME_STYLES[task.outcome].label;
   return (
     <div role="status" className="flex flex-wrap items-center gap-x-3 gap-y-2 rounded-md bg-sunken px-2.5 py-2 text-sm">
       <ShieldQuestion aria-hidden className="size-4 shrink-0 text-faint" />
@@ -21,7 +21,7 @@ export function VerdictNote({ task }: { task: Task }) {
       </p>
       {isChecking || !task.result?.commit_sha ? null : (
         <Button size="small" onClick={() => setAsks(true)}>
-          Add a check and run it now
+          Add check
         </Button>
       )}
       {asks ? <VerifyDialog task={task} onClose={() => setAsks(false)} /> : null}
@@ -36,7 +36,7 @@ export function ChangedChecks({ paths }: { paths: readonly string[] }) {
     <div role="note" className="flex gap-2 rounded-md bg-warn-soft px-2.5 py-2 text-sm text-warn">
       <TriangleAlert aria-hidden className="mt-0.5 size-4 shrink-0" />
       <div className="min-w-0">
-        <p>This change modified files its checks depend on:</p>
+        <p>This change modified files that its checks depend on:</p>
         <ul className="list-inside list-disc">
           {paths.map((path) => (
             <li key={path} className="font-mono text-xs [overflow-wrap:anywhere]">

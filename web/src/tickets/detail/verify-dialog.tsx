@@ -1,10 +1,10 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { answer, api, reason, type Task } from "@/api/client";
+import { unwrap, api, errorMessage, type Task } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { Field, TextArea } from "@/ui/form/field";
-import { sendOnEnter } from "@/ui/form/submit-on-enter";
+import { submitOnEnter } from "@/ui/form/submit-on-enter";
 import { sentence } from "@/ui/text/sentence";
 import { refresh } from "../cache";
 
@@ -25,19 +25,19 @@ export function VerifyDialog({ task, onClose }: { task: Task; onClose: () => voi
   const commands = commandsIn(text);
   const verify = useMutation({
     mutationFn: () =>
-      answer(api.POST("/api/v1/tasks/{task_id}/verify", { params: { path: { task_id: task.id } }, body: { acceptance: commands } })),
+      unwrap(api.POST("/api/v1/tasks/{task_id}/verify", { params: { path: { task_id: task.id } }, body: { acceptance: commands } })),
     onSuccess: () => {
       onClose();
       void refresh(queries, task.ticket_id);
     },
   });
-  const trouble = commands.length > MOST ? `At most ${MOST} commands.` : null;
+  const trouble = commands.length > MOST ? `Enter at most ${MOST} commands.` : null;
   return (
     <Dialog
       open
       onOpenChange={onClose}
-      title="Add a check"
-      description="Each command runs in a fresh sandbox at the stored commit. The task keeps its attempts, and the verdict is replaced."
+      title="Add check"
+      description="Each command runs in a fresh sandbox at the stored commit and replaces the verdict. No attempt is used."
     >
       <form
         className="space-y-3"
@@ -48,15 +48,15 @@ export function VerifyDialog({ task, onClose }: { task: Task; onClose: () => voi
       >
         <Field
           label="Commands"
-          hint="One in each line, e.g. python3 -m unittest. An exit code other than 0 fails the check."
-          error={trouble ?? (verify.isError ? sentence(reason(verify.error)) : null)}
+          hint="One per line, for example python3 -m unittest. A non-zero exit code fails the check."
+          error={trouble ?? (verify.isError ? sentence(errorMessage(verify.error)) : null)}
         >
           {(ids) => (
             <TextArea
               {...ids}
               rows={4}
               className="font-mono"
-              onKeyDown={sendOnEnter}
+              onKeyDown={submitOnEnter}
               value={text}
               onChange={({ target }) => setText(target.value)}
             />
@@ -65,7 +65,7 @@ export function VerifyDialog({ task, onClose }: { task: Task; onClose: () => voi
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Close</Button>
           <Button type="submit" variant="primary" disabled={verify.isPending || commands.length === 0}>
-            {verify.isPending ? "Starting…" : "Run the checks now"}
+            {verify.isPending ? "Starting…" : "Run checks"}
           </Button>
         </div>
       </form>

@@ -68,7 +68,7 @@ function Files({ patch, name, layout, wrap = false, path = null }: DiffProps) {
     }),
     [theme, layout, wrap],
   );
-  if (files.length === 0) return <p className="p-6 text-center text-soft">The diff has no lines.</p>;
+  if (files.length === 0) return <p className="p-6 text-center text-soft">The diff is empty</p>;
   return (
     <CodeView
       ref={view}
@@ -79,7 +79,7 @@ function Files({ patch, name, layout, wrap = false, path = null }: DiffProps) {
         <button
           type="button"
           aria-expanded={!isShut(id)}
-          aria-label={`${isShut(id) ? "Open" : "Shut"} ${byId.get(id)?.item.fileDiff.name ?? "the file"}`}
+          aria-label={`${isShut(id) ? "Expand" : "Collapse"} ${byId.get(id)?.item.fileDiff.name ?? "the file"}`}
           className="flex size-5 items-center justify-center rounded text-soft hover:bg-sunken hover:text-text"
           onClick={() => setTurned(new Map(turned).set(id, !isShut(id)))}
         >
@@ -87,7 +87,7 @@ function Files({ patch, name, layout, wrap = false, path = null }: DiffProps) {
         </button>
       )}
       renderHeaderFilenameSuffix={({ id }) =>
-        byId.get(id)?.binary ? <span className="ml-2 text-xs text-soft">binary, it has no lines to show</span> : null
+        byId.get(id)?.binary ? <span className="ml-2 text-xs text-soft">binary file</span> : null
       }
     />
   );

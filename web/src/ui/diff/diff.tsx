@@ -1,5 +1,5 @@
 import { later } from "../loading/lazy";
-import { Part } from "../loading/boundary";
+import { LazyBoundary } from "../loading/boundary";
 
 export type DiffLayout = "unified" | "split";
 
@@ -29,8 +29,8 @@ export function preloadDiff(): void {
 /** A diff of any size. It fills the box that it stands in and scrolls there. */
 export function Diff(props: DiffProps) {
   return (
-    <Part what="the diff">
+    <LazyBoundary what="the diff">
       <Code {...props} />
-    </Part>
+    </LazyBoundary>
   );
 }

@@ -1,5 +1,5 @@
 import { parsePatchFiles, type CodeViewDiffItem } from "@pierre/diffs";
-import { writeOutDiff } from "../text/control-characters";
+import { escapeControlsInDiff } from "../text/control-characters";
 import { asGit } from "./patch-format";
 
 export interface PatchFile {
@@ -14,7 +14,7 @@ const FILE = /^(?=diff --git )/m;
 
 /** The files of a unified diff, ready to be shown. `key` names the diff: the same key is the same text. */
 export function filesOf(patch: string, key: string): PatchFile[] {
-  const safe = asGit(writeOutDiff(patch));
+  const safe = asGit(escapeControlsInDiff(patch));
   const binary = binaryNames(safe);
   const parsed = parsePatchFiles(safe, { cacheKeyPrefix: key, disableLineMatching: safe.length > 200_000 });
   return parsed

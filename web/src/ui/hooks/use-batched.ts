@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef } from "react";
 
 /** To be called as often as there is a reason: what it stands for is done once, this long after the first of them. */
-export function useGathered(act: () => void, restMs: number): () => void {
+export function useBatched(act: () => void, restMs: number): () => void {
   const newest = useRef(act);
   useEffect(() => {
     newest.current = act;

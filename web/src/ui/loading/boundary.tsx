@@ -1,5 +1,5 @@
 import { Component, Suspense, useEffect, type ReactNode } from "react";
-import { useLinkState } from "@/stream/stream-provider";
+import { useConnectionState } from "@/stream/stream-provider";
 import { Button } from "../button";
 import { sentence } from "../text/sentence";
 import { Loading } from "./placeholders";
@@ -9,7 +9,7 @@ const MARK = "reloaded-at";
 const PAUSE_MS = 20_000;
 
 /** A part of the page that is loaded when it is first shown. What goes wrong with it stays in its place. */
-export function Part({ what, children }: { what: string | null; children: ReactNode }) {
+export function LazyBoundary({ what, children }: { what: string | null; children: ReactNode }) {
   return (
     <Boundary fallback={<Broken what={what ?? "this"} />}>
       <Suspense fallback={what === null ? null : <Loading what={what} />}>{children}</Suspense>
@@ -31,27 +31,27 @@ class Boundary extends Component<{ fallback: ReactNode; children: ReactNode }, {
 
 /** Something threw: loaded anew it may not. */
 function Broken({ what }: { what: string }) {
-  const link = useLinkState();
+  const link = useConnectionState();
   useEffect(() => {
     if (link === "open") reloadOnce();
   }, [link]);
-  return <Missing what={what} />;
+  return <LoadFailure what={what} />;
 }
 
 /** Stands in for what is not there. */
-export function Missing({ what }: { what: string }) {
-  const link = useLinkState();
+export function LoadFailure({ what }: { what: string }) {
+  const link = useConnectionState();
   return (
     <div role="status" className="flex flex-col items-center gap-3 p-6 text-center text-soft">
       <p>
-        {link === "open" ? `Something went wrong with ${what}.` : sentence(`${what} could not be loaded; it comes when the server is back`)}
+        {link === "open" ? `Something went wrong with ${what}.` : sentence(`${what} could not be loaded because the server is unreachable. Reconnecting…`)}
       </p>
-      {link === "open" ? <Button onClick={() => location.reload()}>Load the page anew</Button> : null}
+      {link === "open" ? <Button onClick={() => location.reload()}>Reload page</Button> : null}
     </div>
   );
 }
 
-/** Load the page anew, but not again and again. */
+/** Reload page, but not again and again. */
 export function reloadOnce(): void {
   const last = Number(sessionStorage.getItem(MARK) ?? 0);
   if (Date.now() - last < PAUSE_MS) return;

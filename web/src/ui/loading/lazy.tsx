@@ -1,10 +1,10 @@
 import { lazy, useEffect, useState, type ReactNode } from "react";
-import { useLinkState } from "@/stream/stream-provider";
-import { Missing, reloadOnce } from "./boundary";
+import { useConnectionState } from "@/stream/stream-provider";
+import { LoadFailure, reloadOnce } from "./boundary";
 import { Loading } from "./placeholders";
 
-type Shown<Props> = (props: Props) => ReactNode;
-type Load<Props> = () => Promise<Shown<Props>>;
+type VisibleItems<Props> = (props: Props) => ReactNode;
+type Load<Props> = () => Promise<VisibleItems<Props>>;
 
 const waiting: (() => Promise<void>)[] = [];
 
@@ -19,22 +19,22 @@ export function later<Props extends object>(what: string, load: Load<Props>) {
 }
 
 /** The same, fetched ahead of being shown. */
-export function ahead<Props extends object>(what: string, load: Load<Props>) {
+export function preloadedComponent<Props extends object>(what: string, load: Load<Props>) {
   const shown = later(what, load);
   waiting.push(shown.preload);
   return shown;
 }
 
 /** Fetch them all while nothing else is to be done: what is here can be opened at once, and while the server is away. */
-export async function fetchAhead(): Promise<void> {
+export async function preloadComponents(): Promise<void> {
   // One that has come may bring others that wait.
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next();
 }
 
 /** Fetched again once the server is there. Some browsers do not ask twice for the same file; there the page is loaded anew. */
 function Awaited<Props extends object>({ what, load, props }: { what: string; load: Load<Props>; props: Props }) {
-  const link = useLinkState();
-  const [Come, setCome] = useState<Shown<Props> | null>(null);
+  const link = useConnectionState();
+  const [Come, setCome] = useState<VisibleItems<Props> | null>(null);
   const [isRefused, setRefused] = useState(false);
   useEffect(() => {
     if (link !== "open") return;
@@ -45,5 +45,5 @@ function Awaited<Props extends object>({ what, load, props }: { what: string; lo
     load().then((shown) => setCome(() => shown), refused);
   }, [link, load]);
   if (Come !== null) return <Come {...props} />;
-  return link === "open" && !isRefused ? <Loading what={what} /> : <Missing what={what} />;
+  return link === "open" && !isRefused ? <Loading what={what} /> : <LoadFailure what={what} />;
 }

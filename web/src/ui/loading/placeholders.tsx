@@ -1,8 +1,8 @@
 import { Link } from "@tanstack/react-router";
 import { LoaderCircle } from "lucide-react";
 import type { ReactNode } from "react";
-import { Refusal, reason } from "@/api/client";
-import { Button, buttonLook } from "../button";
+import { ApiError, errorMessage } from "@/api/client";
+import { Button, buttonStyle } from "../button";
 import { sentence } from "../text/sentence";
 
 /** What stands where something is still on its way. */
@@ -27,18 +27,18 @@ export function Empty({ title, children, isPage = false }: { title: string; chil
 }
 
 /** What went wrong, in the server's sentence, and a way on. */
-export function Trouble({ what, error, retry }: { what: string; error: unknown; retry?: () => void }) {
-  const status = error instanceof Refusal ? error.status : null;
+export function LoadError({ what, error, retry }: { what: string; error: unknown; retry?: () => void }) {
+  const status = error instanceof ApiError ? error.status : null;
   const isGone = status === 404;
   // Whatever is asked for while loading stands in the address.
   const isMistyped = status === 422;
   return (
     <div role="alert" className="mx-auto flex max-w-md flex-col items-center gap-3 px-4 py-12 text-center">
       <h2 className="text-base font-semibold">{isGone ? `${what} was not found` : `${what} could not be loaded`}</h2>
-      <p className="text-soft [overflow-wrap:anywhere]">{isMistyped ? "The address is not right; part of it may be missing." : sentence(reason(error))}</p>
+      <p className="text-soft [overflow-wrap:anywhere]">{isMistyped ? "The address is not valid. Part of it may be missing." : sentence(errorMessage(error))}</p>
       {isGone || isMistyped ? (
-        <Link to="/" className={buttonLook({})}>
-          Go to the board
+        <Link to="/" className={buttonStyle({})}>
+          Go to Board
         </Link>
       ) : retry ? (
         <Button onClick={retry}>Try again</Button>

@@ -143,8 +143,8 @@ function isAtEnd(element: HTMLElement): boolean {
 
 /** While the end is followed, what is there next is drawn at once and not only when the list has been scrolled to it. */
 function endOf(range: Range): Range {
-  const ahead = Math.max(0, range.count - 1 - range.endIndex);
-  return { ...range, startIndex: range.startIndex + ahead, endIndex: range.endIndex + ahead };
+  const preloadedComponent = Math.max(0, range.count - 1 - range.endIndex);
+  return { ...range, startIndex: range.startIndex + preloadedComponent, endIndex: range.endIndex + preloadedComponent };
 }
 
 /** The row that has the focus stays there however far it is scrolled away. */

@@ -1,5 +1,5 @@
 import Anser from "anser";
-import { acts, writeOut } from "./control-characters";
+import { acts, escapeControls } from "./control-characters";
 
 export const HUES = ["red", "green", "yellow", "blue", "magenta", "cyan", "grey"] as const;
 export type Hue = (typeof HUES)[number];
@@ -37,7 +37,7 @@ export function coloured(text: string): string {
         : "",
     )
     .replace(SHORT, (all) => (all === "\u001b[" ? all : ""));
-  return kept.split(/(\u001b\[[0-9;]*m)/).map((part) => (COLOURS.test(part) ? part : writeOut(part))).join(""); // oxlint-disable-line no-control-regex
+  return kept.split(/(\u001b\[[0-9;]*m)/).map((part) => (COLOURS.test(part) ? part : escapeControls(part))).join(""); // oxlint-disable-line no-control-regex
 }
 
 /** The text with nothing that acts, to be copied or searched. */

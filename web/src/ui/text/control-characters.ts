@@ -20,11 +20,11 @@ function written(character: string): string {
 }
 
 /** A text in which nothing acts: what a terminal or a line of text would obey is written out. */
-export function writeOut(text: string): string {
+export function escapeControls(text: string): string {
   return text.replace(/\r(?=\n|$)/g, "").replace(/\r/g, "\\r").replace(ACTING, written);
 }
 
 /** The same for a diff: its line ends stay as they are, or lines would look unchanged that are not. */
-export function writeOutDiff(patch: string): string {
+export function escapeControlsInDiff(patch: string): string {
   return patch.replace(/\r(?!\n)/g, "\\r").replace(ACTING, written);
 }

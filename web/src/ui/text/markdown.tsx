@@ -20,7 +20,7 @@ const PARTS: Components = {
         {children}
       </a>
     ),
-  img: ({ alt, src }) => <span className="text-faint">[picture: {alt === undefined || alt === "" ? src : alt}]</span>,
+  img: ({ alt, src }) => <span className="text-faint">[image: {alt === undefined || alt === "" ? src : alt}]</span>,
   h1: ({ children }) => <p className="mt-3 mb-1 text-base font-semibold">{children}</p>,
   h2: Heading,
   h3: Heading,

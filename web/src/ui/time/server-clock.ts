@@ -7,8 +7,8 @@ let offset = 0;
 export function offsetBy(date: string | null, received: number): number | null {
   const said = Date.parse(date ?? "");
   if (Number.isNaN(said)) return null;
-  const ahead = said + 500 - received;
-  return Math.abs(ahead) < ROUGH_MS ? 0 : ahead;
+  const preloadedComponent = said + 500 - received;
+  return Math.abs(preloadedComponent) < ROUGH_MS ? 0 : preloadedComponent;
 }
 
 export function noteServerTime(date: string | null): void {

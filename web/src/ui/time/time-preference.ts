@@ -32,7 +32,7 @@ export function chooseTimes(fields: Partial<Times>): void {
 }
 
 /** A press on a time that is part of nothing else turns all of them; another tab's choice is this one's too. */
-export function followTimes(): void {
+export function syncTimes(): void {
   document.addEventListener("click", ({ target, defaultPrevented }) => {
     const time = target instanceof Element ? target.closest("time[data-turns]") : null;
     if (time === null || defaultPrevented || time.closest(CONTROLS) !== null || isSelecting()) return;

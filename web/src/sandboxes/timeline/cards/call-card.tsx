@@ -52,7 +52,7 @@ function Outcome({ call, isLive }: { call: Call; isLive: boolean }) {
       {call.state === "failed" ? (
         <span className="font-medium text-bad">{call.exitCode === null ? "error" : `exit ${call.exitCode}`}</span>
       ) : null}
-      {call.durationMs === null ? null : <span title="How long it took">{duration(call.durationMs)}</span>}
+      {call.durationMs === null ? null : <span title="Duration">{duration(call.durationMs)}</span>}
     </>
   );
 }
@@ -66,9 +66,9 @@ function Detail({ call }: { call: Call }) {
   const input = call.begun?.event_data.input;
   return (
     <>
-      {call.begun === undefined ? null : <Asked call={call} input={input} />}
+      {call.begun === undefined ? null : <ToolInput call={call} input={input} />}
       {call.ended === undefined ? (
-        <p className="text-xs text-faint">No answer yet.</p>
+        <p className="text-xs text-faint">No result yet</p>
       ) : (
         <Output cut={cut(call.ended, call.ended.event_type === "agent.user_tool_result" ? "content" : "output")} label="Output" />
       )}
@@ -77,7 +77,7 @@ function Detail({ call }: { call: Call }) {
 }
 
 /** A command as one types it; anything else field by field. An edit's fields are better seen as its diff. */
-function Asked({ call, input }: { call: Call; input: unknown }) {
+function ToolInput({ call, input }: { call: Call; input: unknown }) {
   const fields = record(input);
   if (call.tool === "Bash" && typeof fields.command === "string") {
     return (

@@ -16,7 +16,7 @@ export function Edits({ edits }: { edits: readonly SandboxEvent[] }) {
       {edits.length > SHOWN && !isAll ? (
         <li>
           <button type="button" className="text-xs text-accent underline" onClick={() => setAll(true)}>
-            and {edits.length - SHOWN} more files
+            Show {edits.length - SHOWN} more files
           </button>
         </li>
       ) : null}

@@ -29,7 +29,7 @@ export function ErrorCard({ row }: { row: Row }) {
           )}
         </span>
       }
-      detail={partial.text === "" ? undefined : <Output cut={partial} label="What of the reply was there" />}
+      detail={partial.text === "" ? undefined : <Output cut={partial} label="Partial reply" />}
     >
       <div className="mt-1 ml-6 space-y-1 [overflow-wrap:anywhere]">
         <p className="whitespace-pre-wrap">{plain(error.text)}</p>
@@ -41,7 +41,7 @@ export function ErrorCard({ row }: { row: Row }) {
 
 const TITLES: Record<string, string> = {
   "agent.failed": "The attempt failed",
-  "agent.stream_error": "The model's answer broke off",
+  "agent.stream_error": "The model's reply was interrupted",
 };
 
 /** The model's host asks for patience. */
@@ -55,8 +55,8 @@ export function RateLimitCard({ row }: { row: Row }) {
       mark={<Hourglass aria-hidden className="mt-1 size-3.5 shrink-0" />}
       head={
         <span className="text-xs leading-5.5">
-          Rate limited{attempt === null ? "" : `, try ${attempt}${most === null ? "" : ` of ${most}`}`}
-          {delay === null ? "" : `, again in ${duration(delay)}`}
+          Rate limited{attempt === null ? "" : `, attempt ${attempt}${most === null ? "" : ` of ${most}`}`}
+          {delay === null ? "" : `, retrying in ${duration(delay)}`}
         </span>
       }
     />

@@ -1,12 +1,12 @@
 import type { SandboxEvent } from "@/api/client";
-import { LOOKS, verdictOf, type Outcome } from "@/outcome/outcome";
+import { OUTCOME_STYLES, verdictOf, type Outcome } from "@/outcome/outcome";
 import { flag, num, str } from "@/sandboxes/event-data";
 
 /** What checking a result found. */
 const VERDICTS: Partial<Record<Outcome, string>> = {
-  verified: `${LOOKS.verified.words}: the checks pass at the pushed commit`,
-  unchecked: `${LOOKS.unchecked.words}: no check has proved the result`,
-  failed: `${LOOKS.failed.words}: the result did not pass`,
+  verified: `${OUTCOME_STYLES.verified.label}: all checks passed at the pushed commit`,
+  unchecked: `${OUTCOME_STYLES.unchecked.label}: no check verified the result`,
+  failed: `${OUTCOME_STYLES.failed.label}: a check did not pass`,
 };
 
 /** A milestone in a few words. */
@@ -15,7 +15,7 @@ export function headline(event: SandboxEvent): string {
   const phase = str(event, "phase") ?? "";
   switch (event.event_type) {
     case "sandbox.created":
-      return `Sandbox ordered from ${str(event, "provider") ?? "its provider"}, attempt ${num(event, "attempt") ?? 1}`;
+      return `Sandbox requested from ${str(event, "provider") ?? "its provider"}, attempt ${num(event, "attempt") ?? 1}`;
     case "sandbox.started":
       return "Sandbox started";
     case "sandbox.terminated":
@@ -25,23 +25,23 @@ export function headline(event: SandboxEvent): string {
     case "agent.started":
       return ["Agent started", str(event, "model"), str(event, "branch_name")].filter(Boolean).join(" · ");
     case "agent.waiting":
-      return "Agent waits for messages";
+      return "Agent is waiting for messages";
     case "agent.completed":
-      return event.event_data.success === false ? "Agent ended without success" : "Agent says that it is done";
+      return event.event_data.success === false ? "Agent ended without success" : "Agent reported completion";
     case "agent.failed":
       return "Agent failed";
     case "agent.shutdown":
-      return "Worker was told to go";
+      return "Worker was asked to stop";
     case "task.verified":
       return VERDICTS[verdictOf(event.event_data)] ?? "Checked";
     case "iteration.started":
-      return `Round ${round}`;
+      return `Iteration ${round}`;
     case "iteration.completed":
-      return `Round ${round} is over`;
+      return `Iteration ${round} completed`;
     case "iteration.failed":
-      return `Round ${round} failed`;
+      return `Iteration ${round} failed`;
     case "iteration.validation":
-      return flag(event, "passed") ? `Round ${round}: the checks pass` : `Round ${round}: the checks fail`;
+      return flag(event, "passed") ? `Iteration ${round}: checks passed` : `Iteration ${round}: checks failed`;
     default:
       return `${event.event_type.replace(/[._]/g, " ")} ${phase}`.trim();
   }

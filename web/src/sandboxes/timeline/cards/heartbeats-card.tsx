@@ -36,7 +36,7 @@ export function HeartbeatsCard({ row }: { row: Row }) {
 function Beats({ beats }: { beats: readonly SandboxEvent[] }) {
   return (
     <ScrollBox label="Heartbeats" className="max-h-72 font-mono text-2xs">
-      {beats.length > SHOWN ? <p>The last {SHOWN} of {beats.length}:</p> : null}
+      {beats.length > SHOWN ? <p>Last {SHOWN} of {beats.length}:</p> : null}
       <ol className="space-y-0.5">
       {beats.slice(-SHOWN).map((beat) => (
         <li key={beat.seq}>
@@ -56,7 +56,7 @@ function describe(beat: SandboxEvent): string {
     str(beat, "status") ?? "",
     tool === null ? "" : `in ${tool}`,
     memory === null ? "" : `${Math.round(memory)} MB`,
-    spooled === null || spooled === 0 ? "" : `${spooled} events wait to be sent`,
+    spooled === null || spooled === 0 ? "" : `${spooled} events waiting to be sent`,
   ]
     .filter(Boolean)
     .join(" · ");

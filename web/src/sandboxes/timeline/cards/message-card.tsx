@@ -30,10 +30,10 @@ export function InjectedCard({ row }: { row: Row }) {
       head={
         <span className="flex flex-wrap items-baseline gap-x-2">
           <span className="font-medium [overflow-wrap:anywhere]">{plain(sender.name)}</span>
-          <span className="text-xs text-soft">{type === "interrupt" ? "interrupted the agent" : "said to the agent"}</span>
+          <span className="text-xs text-soft">{type === "interrupt" ? "interrupted the agent" : "sent a message to the agent"}</span>
         </span>
       }
-      detail={!content.isCut ? undefined : <Output cut={content} label="Whole message" />}
+      detail={!content.isCut ? undefined : <Output cut={content} label="Full message" />}
     >
       <p className="mt-0.5 ml-6 whitespace-pre-wrap [overflow-wrap:anywhere]">{plain(content.text)}</p>
     </Card>

@@ -11,7 +11,7 @@ export function RawEvents({ events }: { events: readonly SandboxEvent[] }) {
       <ScrollBox isMono label="Raw JSON" className="max-h-96">
         {plain(JSON.stringify(events.length === 1 ? events[0] : events.slice(-MOST), null, 2))}
       </ScrollBox>
-      {events.length > MOST ? <p className="text-xs text-faint">The last {MOST} of {events.length} events.</p> : null}
+      {events.length > MOST ? <p className="text-xs text-faint">Last {MOST} of {events.length} events</p> : null}
     </div>
   );
 }

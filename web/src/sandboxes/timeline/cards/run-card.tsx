@@ -53,7 +53,7 @@ function wordsFor(tools: readonly string[]): string {
   const looks = tools.length - commands;
   const [ran, times] = [`Ran ${many(commands, "command")}`, many(looks, "time")];
   if (looks === 0) return ran;
-  return commands === 0 ? `Looked ${times}` : `${ran}, looked ${times}`;
+  return commands === 0 ? `Read or searched ${times}` : `${ran}, read or searched ${times}`;
 }
 
 function many(amount: number, what: string): string {

@@ -40,7 +40,7 @@ export function EditCard({ row }: { row: Row }) {
           <Dot tone="good" />
         </span>
       }
-      head={<span className="font-medium">Changed</span>}
+      head={<span className="font-medium">Files changed</span>}
     >
       <Edits edits={row.events} />
     </Card>

@@ -17,7 +17,7 @@ export function TextCard({ row }: { row: Row }) {
       mark={<MessageSquareText aria-hidden className="mt-1 size-3.5 shrink-0 text-accent" />}
       head={<Prose>{plain(text.text)}</Prose>}
     >
-      {!text.isCut ? null : <Output cut={text} label="Whole text" />}
+      {!text.isCut ? null : <Output cut={text} label="Full text" />}
     </Card>
   );
 }
@@ -41,7 +41,7 @@ export function ThinkingCard({ row }: { row: Row }) {
       detail={
         <div className="border-l-2 pl-3 text-soft">
           <Prose>{plain(text.text)}</Prose>
-          {!text.isCut ? null : <Output cut={text} label="Whole text" />}
+          {!text.isCut ? null : <Output cut={text} label="Full text" />}
         </div>
       }
     />
