@@ -1,4 +1,4 @@
-"""An event in words: what a line of a log says of it. Shared by the API and the commands."""
+"""Render events as text: the lines of a log. Shared by the API and the commands."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,7 +10,12 @@ from omoi_os.protocol.events import EventType
 
 
 def render(event_type: str, data: Mapping[str, Any], *, at: datetime) -> str:
-    """One event: its time, its type and what it says; further lines are set in. Safe for a terminal."""
+    """Return one event as text: time, type and summary, further lines indented. Safe for a terminal.
+
+    Returns "" for the agent's copy of a tool result: `agent.tool_completed` carries the same output.
+    """
+    if event_type == EventType.AGENT_USER_TOOL_RESULT:
+        return ""
     first, *rest = printable(f"{event_type} {telling_part(event_type, data)}".rstrip()).split("\n")
     head = f"{at:%Y-%m-%d %H:%M:%S} {first}\n"
     return head + "".join(f"    {line}\n" for line in rest)
