@@ -3,9 +3,11 @@
 import asyncio
 import os
 import pty
+import re
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -192,3 +194,45 @@ async def test_a_second_signal_stops_at_once(data_dir: Path, port: int) -> None:
 
         assert await asyncio.wait_for(serving.process.wait(), 10) == 130
         assert not embedded.running(data_dir)
+
+
+async def test_an_interrupt_saves_the_work_before_it_reports_how_saving_went(data_dir: Path, port: int) -> None:
+    scripts = data_dir / "scripts"
+    scripts.mkdir()
+    (scripts / "slow.yaml").write_text(
+        "match: slow\n"
+        "steps:\n"
+        "  - {tool: Write, input: {file_path: half.py, content: '1'}}\n"
+        "  - {tool: Bash, input: {command: sleep 600}}\n"
+    )
+    async with serve(data_dir, port, OMOI_SCRIPTS_DIR=str(scripts)) as serving:
+        await serving.line("OmoiOS is ready")
+        await until_the_agent_sleeps(port, token=(data_dir / "admin-token").read_text().strip())
+
+        serving.process.send_signal(signal.SIGINT)
+        await serving.line("stopping;")
+        log = (await asyncio.wait_for(serving.output.read(), 90)).decode()
+
+    assert len(wip_branches(data_dir)) == 1
+    assert not re.search(r"could not be saved|not saved|WARNING|ERROR", log), log
+
+
+def wip_branches(data_dir: Path) -> list[str]:
+    """Return the branches that hold salvaged work."""
+    (repository,) = [path for path in (data_dir / "repos").iterdir() if path.suffix == ".git"]
+    command = ["git", "-C", str(repository), "for-each-ref", "--format=%(refname)", "refs/heads/wip"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+async def until_the_agent_sleeps(port: int, *, token: str) -> None:
+    """Create a ticket and wait until its agent runs its second tool."""
+    headers = {"Authorization": f"Bearer {token}"}
+    url = f"http://127.0.0.1:{port}/api/v1"
+    async with asyncio.timeout(90), httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as client:
+        project = (await client.post("/projects", json={"name": "p"})).json()
+        await client.post("/tickets", json={"title": "slow", "project_id": project["id"]})
+        while True:
+            for sandbox in (await client.get("/sandboxes")).json()["items"]:
+                if sandbox["event_counts"].get("agent.tool_use", 0) >= 2:
+                    return
+            await asyncio.sleep(0.1)
