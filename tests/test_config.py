@@ -1,4 +1,4 @@
-"""Settings: which source wins, and how a wrong one is named."""
+"""Settings: precedence of the sources, and errors that name the bad value."""
 
 from pathlib import Path
 
@@ -68,6 +68,36 @@ def test_a_file_that_is_no_mapping_is_refused_in_one_line(folder: Path, text: st
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [
+        ("OMOI_PORT", "http", "must be a whole number (got 'http')"),
+        ("OMOI_PORT", "0", "must be at least 1 (got '0')"),
+        ("SANDBOX_CPU", "two", "must be a number (got 'two')"),
+        ("SANDBOX_CPU", "0", "must be greater than 0 (got '0')"),
+        ("ORCHESTRATOR_ENABLED", "maybe", "must be true or false (got 'maybe')"),
+        ("OMOI_ADMIN_TOKEN", "hush", "must have at least 16 characters"),
+    ],
+)
+def test_a_bad_value_is_explained_in_one_sentence(folder: Path, variable: str, value: str, sentence: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(environ={variable: value}, config_dir=folder)
+
+    assert str(caught.value) == f"{variable}: {sentence}"
+
+
+def test_a_misspelt_setting_gets_a_suggestion(folder: Path) -> None:
+    write(folder, "base.yaml", "tasks:\n  max_atempts: 3\n")
+
+    with pytest.raises(ConfigError, match=r"unknown setting 'tasks.max_atempts'; did you mean 'tasks.max_attempts'\?"):
+        load_settings(environ={}, config_dir=folder)
+
+
+def test_a_scripts_folder_that_does_not_exist_is_refused(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=f"^OMOI_SCRIPTS_DIR: {folder}/none is not a folder; create it or unset"):
+        load_settings(environ={"OMOI_SCRIPTS_DIR": str(folder / "none")}, config_dir=folder)
+
+
 def test_a_bad_value_is_named_with_the_place_it_came_from(folder: Path) -> None:
     write(folder, "base.yaml", "tasks:\n  max_attempts: many\n")
 
@@ -82,8 +112,8 @@ def test_a_bad_value_is_named_with_the_place_it_came_from(folder: Path) -> None:
 @pytest.mark.parametrize(
     "url", ["mysql://me:hush@db/omoi", "hush", "postgresql://me:hush@db:x/omoi", "postgresql+asyncpg://me:hush@db/omoi"]
 )
-def test_an_address_that_is_no_postgresql_is_refused_with_a_good_one(folder: Path, url: str) -> None:
-    with pytest.raises(ConfigError, match=r"^DATABASE_URL: must be the address of a PostgreSQL, like ") as caught:
+def test_a_url_that_is_not_postgresql_is_refused_with_an_example(folder: Path, url: str) -> None:
+    with pytest.raises(ConfigError, match=r"^DATABASE_URL: must be a PostgreSQL URL, such as ") as caught:
         load_settings(environ={"DATABASE_URL": url}, config_dir=folder)
     assert "hush" not in str(caught.value)
 
@@ -91,7 +121,7 @@ def test_an_address_that_is_no_postgresql_is_refused_with_a_good_one(folder: Pat
 @pytest.mark.parametrize(
     "url", ["postgres://db/omoi", "postgresql:///omoi?host=/run/pg", "postgresql+psycopg://db:1/x"]
 )
-def test_an_address_may_be_written_in_each_of_the_usual_ways(folder: Path, url: str) -> None:
+def test_a_postgresql_url_may_have_any_of_the_usual_forms(folder: Path, url: str) -> None:
     assert load_settings(environ={"DATABASE_URL": url}, config_dir=folder).database_url == url
 
 
@@ -170,3 +200,47 @@ def test_the_shipped_file_shows_every_setting_with_its_default() -> None:
 
 def test_the_shipped_production_file_is_valid() -> None:
     assert load_settings(environ={"OMOI_ENV": "production"}, config_dir=SHIPPED).host == "0.0.0.0"
+
+
+PRICE = "{input_usd: 2, output_usd: 8}"
+
+
+def test_prices_come_from_a_section_of_yaml_or_from_a_file(folder: Path) -> None:
+    write(folder, "base.yaml", f"prices:\n  sonnet: {PRICE}\n")
+    write(folder, "prices.yaml", f"haiku: {PRICE}\n")
+
+    of_section = load_settings(environ={}, config_dir=folder).prices
+    of_file = load_settings(environ={"OMOI_PRICES": str(folder / "prices.yaml")}, config_dir=folder).prices
+
+    assert (list(of_section), list(of_file)) == (["sonnet"], ["haiku"])
+    assert (of_section["sonnet"].input_usd, of_file["haiku"].output_usd) == (2, 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("opus: {input_usd: -1, output_usd: 8}", "opus.input_usd must be at least 0 (got -1)"),
+        ("opus: {input_usd: cheap, output_usd: 8}", "opus.input_usd must be a number (got 'cheap')"),
+        ("opus: {input_usd: 1}", "opus.output_usd is missing"),
+        ("opus: {input_usd: 1, output_usd: .inf}", "opus.output_usd must be a number (got inf)"),
+        ("opus: {input_usd: 1, output_usd: 2, ouput: 3}", "opus.ouput is not a known setting (got 3)"),
+        ("opus: 5", "opus must be a mapping (got 5)"),
+        ("- opus", "must be a mapping (got ['opus'])"),
+    ],
+)
+def test_a_bad_price_is_named(folder: Path, text: str, problem: str) -> None:
+    write(folder, "prices.yaml", text)
+
+    with pytest.raises(ConfigError) as caught:
+        load_settings(environ={"OMOI_PRICES": str(folder / "prices.yaml")}, config_dir=folder)
+
+    assert str(caught.value) == f"OMOI_PRICES: {problem}"
+
+
+@pytest.mark.parametrize(("text", "problem"), [(None, "cannot be read: No such file"), ("a: [", "is not valid YAML")])
+def test_a_price_file_that_cannot_be_read_is_named(folder: Path, text: str | None, problem: str) -> None:
+    if text is not None:
+        write(folder, "prices.yaml", text)
+
+    with pytest.raises(ConfigError, match=f"^OMOI_PRICES: the file {problem}"):
+        load_settings(environ={"OMOI_PRICES": str(folder / "prices.yaml")}, config_dir=folder)

@@ -1,4 +1,4 @@
-"""The command line: what is asked wrongly is answered with a sentence."""
+"""The command line: mistakes are answered with one sentence and an exit code."""
 
 import subprocess
 import sys
@@ -37,12 +37,27 @@ def test_help_names_every_command_without_loading_any() -> None:
     assert answer.stdout.endswith("False\n")
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_printed() -> None:
     assert omoi("--version").stdout.startswith("omoi ")
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("sandboxs", "sandboxes"), ("log", "logs"), ("SERVE", "serve")])
+def test_a_typo_in_a_command_gets_a_suggestion(typed: str, meant: str) -> None:
+    answer = omoi(typed, "--json")
+
+    assert answer.returncode == 2
+    assert answer.stderr.endswith(f"unknown command {typed!r}; did you mean {meant}?\n")
+
+
+def test_a_command_that_resembles_none_points_to_the_help() -> None:
+    answer = omoi("xylophone")
+
+    assert answer.returncode == 2
+    assert answer.stderr.endswith("unknown command 'xylophone'; `omoi --help` lists the commands\n")
+
+
 @pytest.mark.parametrize("arguments", [[], ["fly"], ["serve", "--wings"]])
-def test_a_command_line_that_makes_no_sense_exits_with_2(arguments: list[str]) -> None:
+def test_an_invalid_command_line_exits_with_2(arguments: list[str]) -> None:
     answer = omoi(*arguments)
 
     assert answer.returncode == 2
@@ -54,6 +69,27 @@ def test_a_bad_setting_is_one_line_and_exits_with_2() -> None:
 
     assert (answer.returncode, answer.stderr.count("\n")) == (2, 1)
     assert answer.stderr.startswith("omoi: parameter port: ")
+
+
+@pytest.mark.parametrize("command", ["serve", "gateway", "demo"])
+def test_a_scripts_folder_that_does_not_exist_refuses_to_start_with_one_line(command: str, short_tmp: Path) -> None:
+    missing = short_tmp / "missing"
+
+    answer = omoi(command, OMOI_SCRIPTS_DIR=str(missing), OMOI_DATA_DIR=str(short_tmp))
+
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert answer.stderr == f"omoi: OMOI_SCRIPTS_DIR: {missing} is not a folder; create it or unset OMOI_SCRIPTS_DIR\n"
+
+
+def test_a_script_that_cannot_be_played_refuses_to_start_with_one_line(short_tmp: Path) -> None:
+    scripts = short_tmp / "scripts"
+    scripts.mkdir()
+    (scripts / "bad.yaml").write_text("match: x\nsteps: [{say: hello}]\n")
+
+    answer = omoi("serve", OMOI_SCRIPTS_DIR=str(scripts), OMOI_DATA_DIR=str(short_tmp / "data"))
+
+    assert (answer.returncode, answer.stdout, answer.stderr.count("\n")) == (2, "", 1)
+    assert answer.stderr.startswith(f"omoi: script {scripts / 'bad.yaml'}, key steps[0]")
 
 
 @pytest.mark.parametrize("command", ["api", "gateway", "orchestrator"])

@@ -38,7 +38,7 @@ def test_a_bad_script_is_named_with_its_key(tmp_path: Path, text: str, *, key: s
     with pytest.raises(ConfigError) as caught:
         load_script(path)
 
-    assert str(caught.value).startswith(f"Script {path}, key {key}: ")
+    assert str(caught.value).startswith(f"script {path}, key {key}: ")
     assert problem in str(caught.value)
 
 
@@ -48,7 +48,7 @@ def test_a_bad_script_is_named_with_its_key(tmp_path: Path, text: str, *, key: s
         ("steps: [", "is not valid YAML"),
         ("- match", "must be a mapping"),
         ("", "must be a mapping"),
-        ("match: a", "'match' and 'steps' need each other"),
+        ("match: a", "'match' and 'steps' must be used together"),
         ("usage: {}", "a script needs 'match' and 'steps', or 'judgements'"),
     ],
 )

@@ -22,6 +22,7 @@ from omoi_os.errors import SetupError
 from omoi_os.orchestrator import health as orchestrator_health
 from omoi_os.printable import printable
 from omoi_os.providers.registry import make_provider
+from omoi_os.scripted_model.scripts import Library
 
 _HOW_TO_SIGN_IN = "run `omoi sign-in` for a link"
 
@@ -39,6 +40,8 @@ HEALTH_SECONDS = 10.0
 def run(parameters: dict[str, Any]) -> int:
     """Run until SIGINT or SIGTERM, then stop everything in order; a second signal stops at once."""
     settings = load_settings(**parameters)
+    if settings.uses_scripted_model:
+        Library(settings.scripts_dir)
     folder.prepare(settings.data_dir)
     if settings.orchestrator_enabled:
         make_provider(settings)
