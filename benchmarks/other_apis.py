@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from omoi_os.db import models
+from omoi_os import tables
 from omoi_os.db.base import make_engine, make_sessions
 from omoi_os.http.wire import Wire
 from omoi_os.ids import token_hash, uuid7
@@ -45,7 +45,7 @@ def empty() -> ASGIApp:
 
 def usual(database_url: str) -> ASGIApp:
     """FastAPI and SQLAlchemy as their tutorials put them together: a session, an object and a commit per request."""
-    models.Base.registry.configure()
+    tables.Base.registry.configure()
     app = FastAPI()
     sessions = make_sessions(make_engine(database_url))
 
