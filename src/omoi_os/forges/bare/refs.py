@@ -1,5 +1,6 @@
 """Refs of a bare repository: branches, and the platform's own."""
 
+import re
 from pathlib import Path
 
 from omoi_os.errors import ForgeError
@@ -11,9 +12,17 @@ BRANCHES = "refs/heads/"
 #: Refs below this prefix are the platform's own: sandboxes neither see them nor push to them.
 PLATFORM_REFS = "refs/omoi"
 
+_SEPARATOR = re.compile(r"[\x00-\x20\x7f]")
+
 
 def branch_ref(name: str) -> str:
-    """Return the full name of a branch, e.g. `refs/heads/main`."""
+    """Return the full name of a branch, e.g. `refs/heads/main`.
+
+    Raise `ForgeError` for a space or a control character, which would separate arguments where git reads commands
+    from its input. Git itself refuses all other names that no branch can have.
+    """
+    if _SEPARATOR.search(name):
+        raise ForgeError(f"{name!r} is not the name of a branch: it contains a space or a control character")
     return f"{BRANCHES}{name}"
 
 
