@@ -23,15 +23,31 @@ from tests.forges import broken
 DURABILITY = [check for check in CHECKS if check.guarantee is Guarantee.DURABILITY]
 
 
+def bench_of(name: str, folder: Path) -> Bench:
+    settings = Settings(data_dir=folder)
+    return Bench(lambda: (make_forge(name, settings), make_mirrors(name, settings)))
+
+
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    settings = Settings(data_dir=tmp_path)
-    return Bench(lambda: (make_forge("local", settings), make_mirrors("local", settings)))
+    return bench_of("local", tmp_path)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=str)
 async def test_the_local_forge_conforms(check: Check, bench: Bench) -> None:
     result = await judge(bench, check)
+
+    assert result.outcome is Outcome.PASSED, result.sentence
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=str)
+async def test_a_forge_on_another_machine_conforms(
+    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder and a line in the registry are enough to add a forge, and its mirrors are not the repositories."""
+    monkeypatch.setitem(FORGES, "remote", "tests.forges.remote")
+
+    result = await judge(bench_of("remote", tmp_path), check)
 
     assert result.outcome is Outcome.PASSED, result.sentence
 
