@@ -23,7 +23,7 @@ from omoi_os.printable import one_line, printable
 from omoi_os.projects import schemas as projects
 from omoi_os.protocol.messages import contents, ids_in, ids_in_conversation
 from omoi_os.protocol.spool import read_frames
-from omoi_os.sandboxes.ingest import drafts
+from omoi_os.sandboxes.ingest import parsing
 from omoi_os.sandboxes.outcomes import blobs, transcripts
 from omoi_os.sandboxes.outcomes.wording import render
 from omoi_os.scripted_model.conversation import handed_over, read_conversation, split_notes
@@ -123,12 +123,12 @@ def _spool(text: str) -> None:
 
 
 def _batch(text: str) -> None:
-    drafts._read_batch(text.encode(), MASKER)
+    parsing._parse_batch(text.encode(), MASKER)
 
 
 def _posted(text: str) -> None:
     body = json.dumps({"event_type": "agent.message", "event_data": {"text": text, text[:50]: [text]}, "seq": 1})
-    drafts._read_one(body.encode(), MASKER)
+    parsing._parse_one(body.encode(), MASKER)
 
 
 def _request(text: str) -> None:

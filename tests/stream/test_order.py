@@ -10,7 +10,7 @@ from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
 from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes import repository
-from omoi_os.sandboxes.ingest.log import append_platform_event
+from omoi_os.sandboxes.ingest.event_log import append_platform_event
 from omoi_os.stream import reader
 from omoi_os.stream.models import Change
 from omoi_os.stream.outbox import publish, publish_events

@@ -7,7 +7,7 @@ from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
 from omoi_os.masking import Masker
 from omoi_os.protocol.events import Event, EventSource
-from omoi_os.sandboxes.ingest import events
+from omoi_os.sandboxes.ingest.careful_path import record_events
 from omoi_os.stream.models import Change, Outbox
 from tests.builders import a_work_sandbox
 from tests.conftest import NOON
@@ -23,7 +23,7 @@ async def test_a_batch_of_events_is_one_run_in_the_outbox(session: AsyncSession)
     first = sandbox.last_seq + 1
     posted = [Event("agent.message", {"text": str(n)}, EventSource.AGENT, seq=n) for n in (1, 2, 3)]
 
-    await events.record_events(session, MemoryBus(), sandbox, posted, now=NOON, masker=Masker())
+    await record_events(session, MemoryBus(), sandbox.id, posted, now=NOON, masker=Masker())
     await session.commit()
 
     runs = [row for row in await _rows(session) if row.change == Change.SANDBOX_EVENT]
@@ -37,6 +37,6 @@ async def test_what_is_rolled_back_is_not_told(sessions: Sessions) -> None:
         await session.commit()
         told = len(await _rows(session))
         posted = [Event("agent.message", {}, EventSource.AGENT, seq=1)]
-        await events.record_events(session, MemoryBus(), sandbox, posted, now=NOON, masker=Masker())
+        await record_events(session, MemoryBus(), sandbox.id, posted, now=NOON, masker=Masker())
         await session.rollback()
         assert len(await _rows(session)) == told

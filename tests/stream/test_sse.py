@@ -12,7 +12,7 @@ from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
 from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes import repository, service
-from omoi_os.sandboxes.ingest.log import append_platform_event
+from omoi_os.sandboxes.ingest.event_log import append_platform_event
 from omoi_os.sandboxes.lifecycle import SandboxState
 from tests.conftest import NOON
 from tests.stream.servers import Json, Place, Server, a_person, a_place

@@ -86,7 +86,7 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     app.state.availability = Availability(settings)
     app.state.attendance = Attendance(settings)
     parts = (sessions, bus, app.state.masker, app.state.trail, app.state.clock)
-    event_routes = events.EventRoutes(events.make_intake(*parts, max_event_bytes=settings.sandbox_events_mb << 20))
+    event_routes = events.EventRoutes(events.make_ingest(*parts, max_event_bytes=settings.sandbox_events_mb << 20))
     app.event_routes = ServerErrorMiddleware(event_routes, handler=errors.unexpected)
     app.add_middleware(BodyLimits)
     app.add_middleware(Guard, settings=settings)

@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from omoi_os.http.problems import Problem
-from omoi_os.sandboxes.ingest import event_shapes
+from omoi_os.sandboxes.ingest import catalogue
 
 _REFERENCE = "#/components/schemas/{model}"
 
@@ -18,8 +18,8 @@ def of(app: FastAPI) -> dict[str, Any]:
         schemas = schema["components"]["schemas"]
         problem = Problem.model_json_schema(ref_template=_REFERENCE)
         schemas |= {**problem.pop("$defs"), "Problem": problem}
-        schemas |= event_shapes.components(schemas["EventOut"])
+        schemas |= catalogue.schemas(schemas["EventOut"])
         for page in ("EventPage", "Trajectory"):
-            schemas[page]["properties"]["items"]["items"] = {"$ref": event_shapes.REFERENCE}
+            schemas[page]["properties"]["items"]["items"] = {"$ref": catalogue.REFERENCE}
         app.openapi_schema = schema
     return app.openapi_schema

@@ -247,7 +247,19 @@ async def get_event(session: AsyncSession, sandbox_id: str, event_id: str) -> Sa
     return (await session.execute(query)).scalar_one_or_none()
 
 
-async def events_with_ids(session: AsyncSession, sandbox_id: str, event_ids: Sequence[str]) -> dict[str, SandboxEvent]:
-    """Those of these events that are stored."""
+async def events_with_ids(session: AsyncSession, sandbox_id: str, event_ids: Sequence[str]) -> Sequence[SandboxEvent]:
+    """Return the events of a sandbox that have one of these ids."""
     query = select(SandboxEvent).where(SandboxEvent.sandbox_id == sandbox_id, SandboxEvent.event_id.in_(event_ids))
-    return {event.event_id: event for event in (await session.execute(query)).scalars()}
+    return (await session.execute(query)).scalars().all()
+
+
+async def events_with_posted_seqs(
+    session: AsyncSession, sandbox: Sandbox, posted_seqs: Sequence[int]
+) -> Sequence[SandboxEvent]:
+    """Return the events of a sandbox that were posted under one of these numbers."""
+    query = select(SandboxEvent).where(
+        SandboxEvent.sandbox_id == sandbox.id,
+        SandboxEvent.fence == sandbox.fence,
+        SandboxEvent.posted_seq.in_(posted_seqs),
+    )
+    return (await session.execute(query)).scalars().all()

@@ -13,7 +13,7 @@ from omoi_os.errors import BadToken, StaleFence
 from omoi_os.ids import new_token, sandbox_id_for_task, token_hash
 from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes import lifecycle, repository
-from omoi_os.sandboxes.ingest.log import append_platform_event
+from omoi_os.sandboxes.ingest.event_log import append_platform_event
 from omoi_os.sandboxes.lifecycle import ALIVE, ENDED, Purpose, SandboxState, StopCause
 from omoi_os.sandboxes.messages import service as messages
 from omoi_os.sandboxes.models import Sandbox

@@ -13,7 +13,7 @@ from omoi_os.protocol.events import Event, EventType
 from omoi_os.providers.base import EndReason, SandboxReport
 from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
-from omoi_os.sandboxes.ingest.events import record_events
+from omoi_os.sandboxes.ingest.careful_path import record_events
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks import service as tasks
 from omoi_os.tasks.lifecycle import EndCause, TaskState
@@ -28,7 +28,7 @@ async def a_sandbox_that_said(session: AsyncSession, *kinds: str) -> tuple[Sandb
     sandbox, _ = await a_work_sandbox(session, bus, now=NOON)
     await sandboxes.mark_started(session, bus, sandbox, provider_ref=sandbox.id, now=NOON)
     events = [Event(kind, {}) for kind in kinds]
-    await record_events(session, bus, sandbox, events, now=NOON, masker=Masker())
+    await record_events(session, bus, sandbox.id, events, now=NOON, masker=Masker())
     return sandbox, await session.get_one(Task, sandbox.task_id)
 
 

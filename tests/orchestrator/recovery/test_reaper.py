@@ -10,7 +10,7 @@ from omoi_os.masking import Masker
 from omoi_os.orchestrator.recovery.reaper import Age, is_silent, overdue
 from omoi_os.protocol.events import Event, EventType
 from omoi_os.sandboxes import service
-from omoi_os.sandboxes.ingest.events import record_events
+from omoi_os.sandboxes.ingest.careful_path import record_events
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.models import Task
 from tests.builders import a_work_sandbox
@@ -31,7 +31,7 @@ async def beat(
 ) -> None:
     event = Event(kind, dict(data))
     now = NOON + timedelta(minutes=minutes)
-    await record_events(session, MemoryBus(), sandbox, [event], now=now, masker=Masker())
+    await record_events(session, MemoryBus(), sandbox.id, [event], now=now, masker=Masker())
 
 
 @pytest.mark.parametrize(("minutes", "stopped"), [(14, False), (16, True)])

@@ -36,7 +36,7 @@ from omoi_os.protocol.events import Event, EventType
 from omoi_os.protocol.paths import HOME, MIRROR
 from omoi_os.providers.base import SandboxRef
 from omoi_os.sandboxes import salvages
-from omoi_os.sandboxes.ingest.events import record_events
+from omoi_os.sandboxes.ingest.careful_path import record_events
 from omoi_os.sandboxes.models import Sandbox, SandboxEvent, SandboxSalvage
 from omoi_os.tasks.models import Task
 from tests.builders import a_project, a_task, a_ticket
@@ -117,7 +117,7 @@ async def lose(session: AsyncSession, make_context: MakeContext) -> AsyncIterato
         await record_started(context, work.sandbox.id, ref)
         async with context.sessions.begin() as other:
             started = [Event(EventType.AGENT_STARTED, {})]
-            await record_events(other, context.bus, work.sandbox, started, now=context.now(), masker=context.masker)
+            await record_events(other, context.bus, work.sandbox.id, started, now=context.now(), masker=context.masker)
         argv = ["/bin/sh", "-c", CHECKOUT, work.task.branch_name or ""]
         done = await work.provider.exec(ref, argv, timeout=timedelta(seconds=60))
         assert done.exit_code == 0, done.stderr

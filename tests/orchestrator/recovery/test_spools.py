@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import os
+import zlib
 from pathlib import Path
 from typing import cast
 
@@ -10,13 +11,15 @@ import pytest
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from omoi_os.audit.models import AuditEntry, AuditKind
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.orchestrator.recovery import spools
 from omoi_os.protocol.events import Event
 from omoi_os.protocol.paths import BLOBS, HOME
-from omoi_os.protocol.spool import encode_frame, forgotten
+from omoi_os.protocol.spool import encode_frame, forgotten, read_frames
 from omoi_os.providers.base import SandboxProvider, SandboxRef
 from omoi_os.providers.local.host import files
+from omoi_os.sandboxes.ingest.careful_path import record_events
 from omoi_os.sandboxes.models import Sandbox, SandboxBlob, SandboxEvent
 from tests.builders import a_work_sandbox
 from tests.conftest import NOON
@@ -119,6 +122,34 @@ async def test_a_spool_is_stored_up_to_the_quota_and_the_rest_is_named(
     notes = (await session.execute(query)).scalars().all()
     assert notes[0]["first_seq"] == stored + 1
     assert "OMOI_SANDBOX_EVENTS_MB" in notes[0]["reason"]
+
+
+def test_a_frame_that_cannot_be_read_is_marked_as_corrupt() -> None:
+    whole = encode_frame(Event("agent.message", {}, seq=1))
+    body = b'{"event_data": ' + b"[" * 200_000
+    hostile = len(body).to_bytes(4, "little") + zlib.crc32(body).to_bytes(4, "little") + body
+
+    read = read_frames(whole + hostile + whole)
+    assert [event.seq for event in read][:2] == [1, 2]
+    assert {event.event_data.get("spool_corrupt") for event in read[1:]} == {True}
+
+
+async def test_an_event_that_differs_from_the_stored_one_is_audited_and_the_stored_one_stays(
+    session: AsyncSession, make_context: MakeContext
+) -> None:
+    sandbox, context = await a_sandbox(session), make_context()
+
+    async def post_meanwhile(_digest: str) -> bytes | None:
+        posted = [Event("agent.message", {"text": "posted"}, seq=1)]
+        async with context.sessions.begin() as other:
+            await record_events(other, context.bus, sandbox.id, posted, now=NOON, masker=context.masker)
+        return None
+
+    await spools.store(context, sandbox.id, a_spool(1, 2, a_blob="0" * 64), find_blob=post_meanwhile)
+
+    assert await texts(session, sandbox) == ["posted", "2"]
+    entry = (await session.execute(select(AuditEntry))).scalar_one()
+    assert (entry.kind, entry.actor_id) == (AuditKind.CHANGED_EVENT, sandbox.id)
 
 
 class Disk:

@@ -13,7 +13,7 @@ from omoi_os.orchestrator.verification import verdicts, verifier
 from omoi_os.projects.addresses import repository_of
 from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.protocol.events import Event, EventType
-from omoi_os.sandboxes.ingest.events import record_events
+from omoi_os.sandboxes.ingest.careful_path import record_events
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
 from omoi_os.tasks.repository import Requested
@@ -33,7 +33,7 @@ async def test_an_exploration_is_done_with_its_report_whatever_the_tickets_comma
         sandbox, _ = await a_work_sandbox(session, bus, task, now=now)
         report = {"success": True, "final_output": "It is small."}
         said = [Event(EventType.AGENT_STARTED, {}), Event(EventType.AGENT_COMPLETED, report)]
-        await record_events(session, bus, sandbox, said, now=now, masker=Masker())
+        await record_events(session, bus, sandbox.id, said, now=now, masker=Masker())
     forge = make_forge(project.forge, context.settings)
     await forge.ensure_repository(repository_of(project))
     await forge.create_branch(repository_of(project), task.branch_name or "")
@@ -58,7 +58,7 @@ async def test_no_verdict_is_stored_for_a_commit_that_is_no_longer_the_head(
         task = await a_task(session, bus, await a_ticket(session, project))
         sandbox, _ = await a_work_sandbox(session, bus, task, now=now)
         said = [Event(EventType.AGENT_STARTED, {}), Event(EventType.AGENT_COMPLETED, {"success": True})]
-        await record_events(session, bus, sandbox, said, now=now, masker=Masker())
+        await record_events(session, bus, sandbox.id, said, now=now, masker=Masker())
         task.lease_owner = context.owner
     forge, repository, branch = LocalForge(context.settings.repositories_dir), repository_of(project), task.branch_name
     await forge.ensure_repository(repository)

@@ -84,4 +84,4 @@ async def test_a_gap_that_stays_open_is_told_once(
 
     (entry,) = (await admin.get("/audit")).json()["items"]
     assert (entry["kind"], entry["actor_id"]) == ("event_gap", worker.id)
-    assert entry["detail"].startswith("seq 2 is missing")
+    assert entry["detail"].startswith("seq 2 has been missing")

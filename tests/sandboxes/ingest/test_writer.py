@@ -13,9 +13,9 @@ from omoi_os.errors import NotReady
 from omoi_os.ids import token_hash
 from omoi_os.masking import Masker
 from omoi_os.sandboxes import repository
-from omoi_os.sandboxes.ingest import drafts, writer
-from omoi_os.sandboxes.ingest.events import Recorded
-from omoi_os.sandboxes.ingest.posts import Answer, Sender, SenderGone
+from omoi_os.sandboxes.ingest import parsing, writer
+from omoi_os.sandboxes.ingest.event_log import Answer, BatchResult
+from omoi_os.sandboxes.ingest.requests import Sender, SenderGone
 from omoi_os.sandboxes.ingest.writer import Writer
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.stream.models import Outbox
@@ -29,7 +29,7 @@ def stays() -> bool:
 def post(
     made: Writer, reporter: Reporter, *events: dict[str, Any], gone: Callable[[], bool] = stays
 ) -> "asyncio.Task[Answer]":
-    batch = drafts.judge([{"event_type": "agent.message"} | event for event in events], Masker())
+    batch = parsing.judge([{"event_type": "agent.message"} | event for event in events], Masker())
     work = made.submit(reporter.id, token_hash(reporter.token), batch, alone=False, sender=Sender(100, gone))
     return asyncio.create_task(work)
 
@@ -41,7 +41,7 @@ async def stored(sessions: Sessions, reporter: Reporter) -> list[str]:
 
 
 def a_writer(sessions: Sessions) -> Writer:
-    return Writer(sessions, MemoryBus(), Masker())
+    return Writer(sessions, MemoryBus())
 
 
 async def test_what_arrives_during_a_commit_goes_into_the_next_one(sessions: Sessions) -> None:
@@ -69,7 +69,7 @@ async def test_order_is_kept_when_a_post_in_between_changes_a_state(sessions: Se
     recorded = await asyncio.gather(*answers)
 
     assert await stored(sessions, reporter) == ["sandbox.created", "1", "2", "3", "4", "5", "6"]
-    assert [answer.last_seq for answer in recorded if isinstance(answer, Recorded)] == [1, 2, 3, 4, 5, 6]
+    assert [answer.last_seq for answer in recorded if isinstance(answer, BatchResult)] == [1, 2, 3, 4, 5, 6]
 
 
 async def test_a_commit_that_fails_hurts_only_who_made_it_fail(sessions: Sessions) -> None:
@@ -91,7 +91,7 @@ async def test_a_commit_that_fails_hurts_only_who_made_it_fail(sessions: Session
     posts.insert(1, post(made, reporters[0], {"event_data": {"n": "poison"}}))
     outcomes = await asyncio.gather(*posts, return_exceptions=True)
 
-    assert [isinstance(outcome, Recorded) for outcome in outcomes] == [True, False, True, True]
+    assert [isinstance(outcome, BatchResult) for outcome in outcomes] == [True, False, True, True]
     assert "refused" in str(outcomes[1])
     for each in reporters[1:]:
         assert await stored(sessions, each) == ["sandbox.created", "1", "2"]
@@ -119,7 +119,7 @@ async def test_a_connection_that_is_lost_in_a_commit_answers_nobody_falsely(sess
 
     assert [type(outcome) for outcome in lost] == [NotReady] * 3
     assert nothing == [["sandbox.created"]] * 3
-    assert [answer.last_seq for answer in again if isinstance(answer, Recorded)] == [1, 1, 1]
+    assert [answer.last_seq for answer in again if isinstance(answer, BatchResult)] == [1, 1, 1]
     assert [await stored(sessions, each) for each in reporters] == [["sandbox.created", "1"]] * 3
 
 
@@ -154,7 +154,7 @@ async def test_a_post_whose_sender_hangs_up_while_it_waits_is_not_stored(session
         await session.commit()
     answers = await asyncio.gather(first, leaving, staying, return_exceptions=True)
 
-    assert [type(answer) for answer in answers] == [Recorded, SenderGone, Recorded]
+    assert [type(answer) for answer in answers] == [BatchResult, SenderGone, BatchResult]
     assert await stored(sessions, held) == ["sandbox.created", "1", "other 2"]
     assert await stored(sessions, free) == ["sandbox.created", "1", "2"]
 
@@ -164,12 +164,12 @@ async def test_too_much_at_once_is_refused_and_the_rest_is_stored(
 ) -> None:
     (reporter,) = await make_reporters(sessions, 1, at_work=True)
     made = a_writer(sessions)
-    monkeypatch.setattr(writer, "MAX_POSTS", 3)
+    monkeypatch.setattr(writer, "MAX_REQUESTS", 3)
 
     outcomes = await asyncio.gather(*(post(made, reporter, {}) for _ in range(5)), return_exceptions=True)
 
-    assert [type(outcome) for outcome in outcomes] == [Recorded] * 3 + [NotReady] * 2
-    assert isinstance(await post(made, reporter, {}), Recorded)
+    assert [type(outcome) for outcome in outcomes] == [BatchResult] * 3 + [NotReady] * 2
+    assert isinstance(await post(made, reporter, {}), BatchResult)
     async with sessions() as session:
         sandbox = await session.get_one(Sandbox, reporter.id)
     assert (sandbox.last_seq, sandbox.event_counts["agent.message"]) == (5, 4)

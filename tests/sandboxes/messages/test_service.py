@@ -19,7 +19,7 @@ from omoi_os.masking import Masker
 from omoi_os.protocol.events import Event, EventType
 from omoi_os.protocol.messages import Deliver, MessageType
 from omoi_os.sandboxes import service
-from omoi_os.sandboxes.ingest.events import record_events
+from omoi_os.sandboxes.ingest.careful_path import record_events
 from omoi_os.sandboxes.lifecycle import Purpose, SandboxState, StopCause
 from omoi_os.sandboxes.messages import mailbox
 from omoi_os.sandboxes.messages import repository as message_repository
@@ -60,7 +60,7 @@ async def told(session: AsyncSession) -> list[tuple[str, str, str]]:
 
 async def injected(session: AsyncSession, sandbox: Sandbox, message_id: object, *, seq: int = 1) -> None:
     event = Event(EventType.AGENT_MESSAGE_INJECTED, {"message_id": message_id}, seq=seq)
-    await record_events(session, MemoryBus(), sandbox, [event], now=LATER, masker=Masker())
+    await record_events(session, MemoryBus(), sandbox.id, [event], now=LATER, masker=Masker())
 
 
 async def receipts(session: AsyncSession, message_id: UUID) -> tuple[Any, Any, str]:
@@ -346,7 +346,7 @@ async def test_an_agent_that_starts_without_its_conversation_gets_every_message_
     await injected(session, second, str(own), seq=1)
 
     event = Event(EventType.AGENT_ERROR, {"error": "refused", "conversation_lost": True}, seq=2)
-    await record_events(session, MemoryBus(), second, [event], now=LAST, masker=Masker())
+    await record_events(session, MemoryBus(), second.id, [event], now=LAST, masker=Masker())
 
     assert await waiting(session, second) == [kept, own]
     assert [await redeliveries(session, each) for each in (kept, own)] == [1, 1]

@@ -1,9 +1,11 @@
-"""Leftover spools: stores the events that a worker wrote down but could not send, in batches and under its quota."""
+"""Leftover spools: store the events that a worker spooled but could not send, in batches and within its quota."""
 
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
+from omoi_os.audit.models import AuditKind
+from omoi_os.audit.trail import Entry, write
 from omoi_os.db.base import own_connection
 from omoi_os.errors import Invalid, ProviderError, StaleFence, TooLarge, TooMany
 from omoi_os.orchestrator.context import Context
@@ -12,9 +14,9 @@ from omoi_os.protocol.paths import BLOBS, SPOOL
 from omoi_os.protocol.spool import FORGOTTEN, Stored, damaged, walk
 from omoi_os.providers.base import SandboxProvider, SandboxRef
 from omoi_os.sandboxes import repository as sandboxes_repository
-from omoi_os.sandboxes.ingest.events import REJECTED
-from omoi_os.sandboxes.ingest.intake import take_spool
-from omoi_os.sandboxes.ingest.log import append_platform_event
+from omoi_os.sandboxes.ingest import careful_path
+from omoi_os.sandboxes.ingest.event_log import append_platform_event
+from omoi_os.sandboxes.ingest.numbering import REJECTED
 from omoi_os.sandboxes.ingest.quota import UNIT_BYTES, Quota
 from omoi_os.sandboxes.lifecycle import ENDED
 from omoi_os.sandboxes.models import Sandbox
@@ -23,19 +25,19 @@ from omoi_os.system.off_loop import off_loop
 
 log = logging.getLogger(__name__)
 
-#: What one transaction stores at the most. A batch that is stored is acknowledged: after a crash the next one follows.
+#: The most that one transaction stores. A stored batch is acknowledged, so a retry continues with the next one.
 BATCH_EVENTS = 200
 BATCH_BYTES = 1 << 20
-#: What the large values of one leftover spool may add up to, and each of them, as when they are put.
+#: The total size of the blobs of one leftover spool, and of each blob, as for blobs that are uploaded.
 MAX_BLOBS_BYTES = 256 << 20
 MAX_BLOB_BYTES = 32 << 20
 
-#: Returns a large value that waits in the sandbox; None when it was put already or is not what its name says.
+#: Returns a blob that is still in the sandbox; None if it was uploaded already or does not match its hash.
 FindBlob = Callable[[str], Awaitable[bytes | None]]
 
 
 async def read_spool(context: Context, row: Sandbox, ref: SandboxRef) -> None:
-    """Store what an ended sandbox's worker could not send any more, with the large values that its events name."""
+    """Store the events that an ended sandbox's worker could not send, with the blobs that they name."""
     provider = context.providers.get(row.provider)
     try:
         data = await provider.read_file(ref, SPOOL)
@@ -45,9 +47,9 @@ async def read_spool(context: Context, row: Sandbox, ref: SandboxRef) -> None:
 
 
 async def store(context: Context, sandbox_id: str, data: bytes, *, find_blob: FindBlob) -> None:
-    """Store the events of a spool that are not acknowledged yet. Can be repeated at any point.
+    """Store the events of a spool that are not acknowledged yet. Can be repeated after a failure at any point.
 
-    It keeps the pace that a posting worker has to keep, so that a large spool does not delay everybody else's events.
+    It keeps to the rate limit of a posting worker, so that a large spool does not delay the events of others.
     """
     async with context.sessions() as session:
         sandbox = await sandboxes_repository.get(session, sandbox_id)
@@ -66,8 +68,8 @@ async def store(context: Context, sandbox_id: str, data: bytes, *, find_blob: Fi
 
 
 async def _note_left_out(context: Context, sandbox_id: str, reason: str, *, first: int) -> None:
-    """Say in the sandbox's own list of events that the rest was not stored, and why."""
-    log.warning("sandbox %s: its spool is not stored from event %d on: %s", sandbox_id, first, reason)
+    """Add an event to the sandbox's log that says that the rest was not stored, and why."""
+    log.warning("sandbox %s: the events of its spool from seq %d on are not stored: %s", sandbox_id, first, reason)
     async with context.sessions() as session, session.begin():
         sandbox = await sandboxes_repository.lock(session, sandbox_id)
         if sandbox.status in ENDED:
@@ -77,7 +79,7 @@ async def _note_left_out(context: Context, sandbox_id: str, reason: str, *, firs
 
 
 def batches(data: bytes, *, after: int) -> Iterator[Sequence[Stored]]:
-    """Yield the events of a spool beyond a number, a few at a time; they are decoded as they are needed."""
+    """Yield the events of a spool after a number in batches, decoded as they are needed."""
     batch: list[Stored] = []
     size = 0
     for stored in walk(data):
@@ -98,7 +100,7 @@ def _event(stored: Stored) -> Event:
 
 
 async def _store_batch(context: Context, sandbox_id: str, events: Sequence[Event], *, find_blob: FindBlob) -> None:
-    """Store one batch in a transaction of its own, after its large values, of which one is in memory at a time."""
+    """Store one batch in its own transaction, after its blobs, one of which is in memory at a time."""
     for digest in dict.fromkeys(digest for event in events for digest in blob_digests(event.event_data)):
         content = await find_blob(digest)
         if content is None:
@@ -110,23 +112,26 @@ async def _store_batch(context: Context, sandbox_id: str, events: Sequence[Event
                 limit = context.settings.sandbox_blobs_mb << 20
                 await blobs.store(session, sandbox, digest, content, max_total=limit)
             await session.commit()
-    async with context.sessions() as session, session.begin():
-        sandbox = await sandboxes_repository.lock(session, sandbox_id)
-        limit = context.settings.sandbox_events_mb << 20
-        await take_spool(
-            session, context.bus, sandbox, events, now=context.now(), masker=context.masker, max_bytes=limit
+    limit = context.settings.sandbox_events_mb << 20
+    now, masker = context.now(), context.masker
+    async with careful_path.transaction(context.sessions) as session:
+        result = await careful_path.record_events(
+            session, context.bus, sandbox_id, events, now=now, masker=masker, max_bytes=limit
         )
+        if result.conflict is not None:
+            entry = Entry(AuditKind.CHANGED_EVENT, sandbox_id, sandbox_id, result.conflict)
+            await write(session, entry, masker=masker, now=now)
 
 
 class BlobReader:
-    """Reads the large values that wait in an ended sandbox, up to a total: files with holes cost a sandbox nothing."""
+    """Reads the blobs in an ended sandbox, up to a total size: sparse files cost a sandbox nothing."""
 
     def __init__(self, provider: SandboxProvider, ref: SandboxRef) -> None:
         self._provider, self._ref = provider, ref
         self._left = MAX_BLOBS_BYTES
 
     async def __call__(self, digest: str) -> bytes | None:
-        """Return the value; None when it was put already, is not what its name says, or is too much."""
+        """Return a blob; None if it was uploaded already, does not match its hash, or is too large."""
         if self._left <= 0:
             return None
         try:

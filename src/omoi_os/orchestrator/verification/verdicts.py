@@ -21,7 +21,7 @@ from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import service as sandboxes
-from omoi_os.sandboxes.ingest.log import append_platform_event
+from omoi_os.sandboxes.ingest.event_log import append_platform_event
 from omoi_os.sandboxes.lifecycle import Purpose
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks import repository as tasks_repository

@@ -1,4 +1,4 @@
-"""Gaps in what a sandbox posts: noted when something beyond one comes, told when it stays open."""
+"""Gaps in the events that a sandbox posts: recorded when an event beyond one arrives, audited when one stays open."""
 
 from collections import OrderedDict
 from datetime import datetime, timedelta
@@ -10,25 +10,24 @@ from omoi_os.audit.models import AuditKind
 from omoi_os.audit.trail import Entry, write
 from omoi_os.db.base import Sessions
 from omoi_os.masking import Masker
-from omoi_os.sandboxes.ingest.events import Recorded
 from omoi_os.sandboxes.lifecycle import ALIVE
 from omoi_os.sandboxes.models import Sandbox
 
-#: A worker resends what is missing within seconds; after this it is not going to.
+#: A worker resends missing events within seconds; after this time it will not.
 PATIENCE = timedelta(seconds=60)
 _MAX_REMEMBERED = 10_000
 
 
 class Gaps:
-    """Notes each gap once in this process. That it is closed needs no note: the acknowledged number has moved on."""
+    """Records each gap once in this process. A closed gap needs no record: the acknowledged number has moved on."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
-        self._noted: OrderedDict[str, int] = OrderedDict()
+        self._recorded: OrderedDict[str, int] = OrderedDict()
 
-    async def note(self, sandbox_id: str, acked_seq: int) -> None:
-        """Something beyond the event behind this number came, and that one did not."""
-        if self._noted.get(sandbox_id) == acked_seq:
+    async def record(self, sandbox_id: str, acked_seq: int) -> None:
+        """Record that the event behind `acked_seq` is missing, while a later one has arrived."""
+        if self._recorded.get(sandbox_id) == acked_seq:
             return
         query = (
             update(Sandbox)
@@ -38,18 +37,13 @@ class Gaps:
         )
         async with self._sessions.begin() as session:
             await session.execute(query)
-        self._noted[sandbox_id] = acked_seq
-        if len(self._noted) > _MAX_REMEMBERED:
-            self._noted.popitem(last=False)
-
-
-def leaves_one(sent: int, answer: Recorded) -> bool:
-    """Whether an answered batch of so many holds events beyond a gap: those alone are counted nowhere."""
-    return answer.accepted + answer.duplicates + len(answer.rejected) < sent
+        self._recorded[sandbox_id] = acked_seq
+        if len(self._recorded) > _MAX_REMEMBERED:
+            self._recorded.popitem(last=False)
 
 
 async def flag(session: AsyncSession, *, now: datetime, masker: Masker) -> list[str]:
-    """Put the gaps that have been open for too long into the audit trail, each once; returns whose they are.
+    """Add the gaps that have been open for too long to the audit trail, each once, and return their sandboxes.
 
     Reads the rows of living sandboxes only.
     """
@@ -63,7 +57,7 @@ async def flag(session: AsyncSession, *, now: datetime, masker: Masker) -> list[
     found = (await session.execute(query.returning(Sandbox.id, Sandbox.acked_seq))).all()
     for sandbox_id, acked_seq in found:
         patience = f"{PATIENCE.total_seconds():.0f} s"
-        detail = f"seq {acked_seq + 1} is missing for more than {patience}; nothing beyond it is stored"
+        detail = f"seq {acked_seq + 1} has been missing for more than {patience}; nothing beyond it is stored"
         entry = Entry(AuditKind.EVENT_GAP, sandbox_id, sandbox_id, detail)
         await write(session, entry, masker=masker, now=now)
     return [sandbox_id for sandbox_id, _ in found]

@@ -1,4 +1,4 @@
-"""The memory that posts may take while they come in and wait to be stored: a slow database must not use it up."""
+"""The memory that event requests may use while they are received and wait to be stored, for a slow database's sake."""
 
 from collections import Counter
 from types import TracebackType
@@ -6,49 +6,52 @@ from typing import Self
 
 from omoi_os.errors import NotReady, TooMany
 
-#: For all posts together: well below half of what an API process has anyway.
+#: For all requests together: well below half of what an API process uses anyway.
 MAX_BYTES = 32 * 1024 * 1024
-#: For those of one sandbox; the largest batch fits.
+#: For the requests of one sandbox; the largest batch fits.
 MAX_BYTES_EACH = MAX_BYTES * 3 // 8
-#: Measured: a request that waits, an event in it, and a byte of its body, which is held as it came, then as what it
-#: says and as the text that is stored.
+#: Measured: a waiting request, an event in it, and a byte of its body, which is held as received, as parsed values and
+#: as the text to store.
 REQUEST_BYTES, EVENT_BYTES, BYTE_BYTES = 18_000, 1_500, 3
 
 
-class Room:
-    """Counts what is held for each sandbox. A post that is alone always fits."""
+class MemoryBudget:
+    """Counts the bytes in use for each sandbox. A request that is alone always fits."""
 
     def __init__(self, *, limit: int = MAX_BYTES, each: int = MAX_BYTES_EACH) -> None:
         self._limit, self._each = limit, each
-        self._held: Counter[str] = Counter()
-        self._all = 0
+        self._used: Counter[str] = Counter()
+        self._total = 0
 
-    def place(self, sandbox_id: str) -> "Place":
-        """Room for one post, as long as the block runs. `NotReady` when there is none, `TooMany` for who has it all."""
-        return Place(self, sandbox_id)
+    def reserve(self, sandbox_id: str) -> "Reservation":
+        """Reserve memory for one request for the duration of the block.
+
+        Raises `NotReady` if the budget is used up, and `TooMany` if the sandbox has used up its share.
+        """
+        return Reservation(self, sandbox_id)
 
     def take(self, sandbox_id: str, size: int, *, own: int) -> None:
-        """Hold more for a post that has its own share already."""
-        if self._held[sandbox_id] > own and self._held[sandbox_id] + size > self._each:
-            raise TooMany(f"too many events of sandbox {sandbox_id} are under way; wait for the answers")
-        if self._all > own and self._all + size > self._limit:
-            raise NotReady("too many events wait to be stored; try again in a moment")
-        self._held[sandbox_id] += size
-        self._all += size
+        """Add to what a request has reserved, of which it holds `own` bytes already."""
+        if self._used[sandbox_id] > own and self._used[sandbox_id] + size > self._each:
+            raise TooMany(f"too many requests of sandbox {sandbox_id} are in progress; wait for their answers")
+        if self._total > own and self._total + size > self._limit:
+            raise NotReady("too many events are waiting to be stored; try again in a moment")
+        self._used[sandbox_id] += size
+        self._total += size
 
-    def give_back(self, sandbox_id: str, size: int) -> None:
-        """Hold less."""
-        self._all -= size
-        self._held[sandbox_id] -= size
-        if self._held[sandbox_id] <= 0:
-            del self._held[sandbox_id]
+    def release(self, sandbox_id: str, size: int) -> None:
+        """Give back what a request has reserved."""
+        self._total -= size
+        self._used[sandbox_id] -= size
+        if self._used[sandbox_id] <= 0:
+            del self._used[sandbox_id]
 
 
-class Place:
-    """What one post holds."""
+class Reservation:
+    """The memory that one request has reserved."""
 
-    def __init__(self, room: Room, sandbox_id: str) -> None:
-        self._room, self._sandbox_id = room, sandbox_id
+    def __init__(self, budget: MemoryBudget, sandbox_id: str) -> None:
+        self._budget, self._sandbox_id = budget, sandbox_id
         self._size = 0
 
     def __enter__(self) -> Self:
@@ -56,16 +59,16 @@ class Place:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self._room.give_back(self._sandbox_id, self._size)
+        self._budget.release(self._sandbox_id, self._size)
 
-    def take_body(self, size: int) -> None:
-        """So many more bytes have come."""
+    def add_body(self, size: int) -> None:
+        """Reserve for more bytes of the body."""
         self._take(BYTE_BYTES * size)
 
-    def take_events(self, number: int) -> None:
-        """So many events are in it."""
-        self._take(EVENT_BYTES * number)
+    def add_events(self, count: int) -> None:
+        """Reserve for the events that were parsed from the body."""
+        self._take(EVENT_BYTES * count)
 
     def _take(self, size: int) -> None:
-        self._room.take(self._sandbox_id, size, own=self._size)
+        self._budget.take(self._sandbox_id, size, own=self._size)
         self._size += size

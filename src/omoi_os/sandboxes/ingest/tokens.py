@@ -1,4 +1,4 @@
-"""Which sandbox posts events: known by its token, remembered for a while, and checked again where they are stored."""
+"""Tokens of sandboxes that post events: cached, and checked again by the transaction that stores the events."""
 
 from collections import OrderedDict
 from datetime import UTC, datetime
@@ -11,41 +11,41 @@ from omoi_os.errors import BadToken, Forbidden
 from omoi_os.ids import token_hash
 from omoi_os.sandboxes import repository, service
 
-MAX_REMEMBERED = 10_000
+MAX_TOKENS = 10_000
 
-_OWNER = Statement(
-    "omoi_owner",
+_SELECT_OWNER = Statement(
+    "omoi_select_owner",
     "SELECT id FROM sandboxes WHERE token_hash = $1 AND status IN ('creating', 'running', 'stopping')",
 )
 
 
-class Callers:
-    """Remembers whose token is whose. That a token is still good is decided by the transaction that stores events."""
+class TokenCache:
+    """Caches which sandbox a token belongs to. Whether it still does is decided by the transaction that stores."""
 
     def __init__(self, sessions: Sessions, trail: Trail) -> None:
         self._sessions, self._trail = sessions, trail
-        self._known: OrderedDict[str, str] = OrderedDict()
+        self._owners: OrderedDict[str, str] = OrderedDict()
 
     async def identify(self, authorization: bytes, sandbox_id: str) -> str:
-        """The hash of the token in this header, which is this sandbox's own.
+        """Return the hash of the token in this header, which belongs to this sandbox.
 
-        `BadToken` if it is not known, `StaleFence` for an ended sandbox's, `NotFound` for another's path, `Forbidden`
-        for a user's key.
+        Raises `BadToken` if the token is not known, `StaleFence` if its sandbox has ended, `NotFound` if it belongs to
+        another sandbox, `Forbidden` if it is a user's key.
         """
         scheme, _, token = authorization.decode("latin-1").partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token:
             raise BadToken("send a token in the header: Authorization: Bearer …")
         hashed = token_hash(token)
-        owner = self._known.get(hashed) or await self._look_up(token, hashed)
+        owner = self._owners.get(hashed) or await self._look_up(token, hashed)
         if owner != sandbox_id:
             await self._trail.record(foreign(owner, sandbox_id, f"events for {sandbox_id}"))
             raise repository.missing(sandbox_id)
         return hashed
 
-    def forget(self, hashed: str) -> None:
-        """The token was found to be good no more."""
-        self._known.pop(hashed, None)
+    def drop(self, hashed: str) -> None:
+        """Forget a token that turned out to be invalid."""
+        self._owners.pop(hashed, None)
 
     async def _look_up(self, token: str, hashed: str) -> str:
         async with self._sessions() as session:
@@ -53,11 +53,11 @@ class Callers:
                 await identify_user(session, token, now=datetime.now(UTC))
                 raise Forbidden("only the worker inside the sandbox can do this, with its own token")
             async with in_session(session, reading=True) as pipeline:
-                pipeline.send(_OWNER, hashed)
+                pipeline.send(_SELECT_OWNER, hashed)
                 (rows,) = await pipeline.answers(last=True)
-            # Why it opens nothing matters only where it does not.
+            # `identify` finds out why a token is not valid, which takes longer.
             sandbox_id = str(rows[0][0]) if rows else (await service.identify(session, token)).id
-        self._known[hashed] = sandbox_id
-        if len(self._known) > MAX_REMEMBERED:
-            self._known.popitem(last=False)
+        self._owners[hashed] = sandbox_id
+        if len(self._owners) > MAX_TOKENS:
+            self._owners.popitem(last=False)
         return sandbox_id

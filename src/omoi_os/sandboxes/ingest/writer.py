@@ -1,9 +1,9 @@
-"""The one writer of an API process: whatever arrived during the last commit goes into the next one."""
+"""The writer of an API process: the requests that arrive during one commit are stored by the next."""
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
@@ -17,73 +17,67 @@ from omoi_os.db import pipeline as pipelines
 from omoi_os.db.base import Sessions
 from omoi_os.db.clock import Clock
 from omoi_os.db.pipeline import Pipeline
-from omoi_os.errors import BadToken, NotReady
-from omoi_os.masking import Masker
-from omoi_os.sandboxes import repository
-from omoi_os.sandboxes.ingest import group, intake, quick
-from omoi_os.sandboxes.ingest.drafts import Batch
-from omoi_os.sandboxes.ingest.posts import Answer, Post, Received, Sender
-from omoi_os.sandboxes.ingest.quick import Memory
+from omoi_os.errors import NotReady
+from omoi_os.sandboxes.ingest import careful_path, fast_path
+from omoi_os.sandboxes.ingest.event_log import Answer
+from omoi_os.sandboxes.ingest.numbering import Batch
+from omoi_os.sandboxes.ingest.position_cache import PositionCache
 from omoi_os.sandboxes.ingest.quota import MAX_EVENT_BYTES
-from omoi_os.sandboxes.service import UNKNOWN_TOKEN
-from omoi_os.system import failpoint
+from omoi_os.sandboxes.ingest.requests import EventRequest, Sender
 
 log = logging.getLogger(__name__)
 
 _UNREACHABLE = (SQLAlchemyError, psycopg.Error, OSError)
 
-#: What may wait in all. Beyond it a sender is asked to come back.
-MAX_POSTS = 4_000
+#: How many requests, and bytes of them, may wait. Beyond that clients are asked to retry.
+MAX_REQUESTS = 4_000
 MAX_BYTES = 64 * 1024 * 1024
-#: What goes into one commit at the most.
-MAX_GROUP_EVENTS = 2_000
-MAX_GROUP_BYTES = 2 * 1024 * 1024
-#: How long a connection is kept for posts that do not come.
+#: The most that one commit stores.
+MAX_COMMIT_EVENTS = 2_000
+MAX_COMMIT_BYTES = 2 * 1024 * 1024
+#: How long the connection is kept while no requests arrive.
 IDLE_SECONDS = 0.5
-#: How many sandboxes whose posts change a state are served at a time.
-APART_AT_ONCE = 4
+#: How many sandboxes the careful path serves at a time.
+CAREFUL_AT_ONCE = 4
 
 
 class Writer:
-    """Takes posts, answers each after its commit. The posts of one sandbox are stored in the order they came."""
+    """Stores requests and answers each after its commit. Those of one sandbox are stored in the order they came."""
 
     def __init__(
-        self,
-        sessions: Sessions,
-        bus: Bus,
-        masker: Masker,
-        clock: Clock | None = None,
-        *,
-        max_event_bytes: int = MAX_EVENT_BYTES,
+        self, sessions: Sessions, bus: Bus, clock: Clock | None = None, *, max_event_bytes: int = MAX_EVENT_BYTES
     ) -> None:
         self._max_bytes = max_event_bytes
-        self._sessions, self._bus, self._masker = sessions, bus, masker
+        self._sessions, self._bus = sessions, bus
         self._clock = clock or Clock()
-        self._memory = Memory()
-        self._queue: deque[Post] = deque()
-        self._held: dict[str, list[Post]] = {}
-        self._apart = asyncio.Semaphore(APART_AT_ONCE)
+        self._cache = PositionCache()
+        self._queue: deque[EventRequest] = deque()
+        #: The sandboxes that the careful path is serving, each with the requests that wait behind it.
+        self._waiting: dict[str, list[EventRequest]] = {}
+        self._careful = asyncio.Semaphore(CAREFUL_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
         self._arrived = asyncio.Event()
-        self._posts = self._bytes = 0
+        self._requests = self._bytes = 0
 
     async def submit(self, sandbox_id: str, token_hash: str, batch: Batch, *, alone: bool, sender: Sender) -> Answer:
-        """Store a post and return its answer once that is durable. `NotReady` when too much waits already,
-        `SenderGone` when its sender hung up before it was its turn; then nothing of it is stored."""
+        """Store the events of a request and return its answer once they are durable.
+
+        Raises `NotReady` if too many requests are waiting, and `SenderGone` if the client disconnected before its
+        events were stored. Raises what `careful_path.store_request` raises.
+        """
         size = sender.size
-        if self._posts >= MAX_POSTS or self._bytes + size > MAX_BYTES:
-            raise NotReady("too many events wait to be stored; try again in a moment")
+        if self._requests >= MAX_REQUESTS or self._bytes + size > MAX_BYTES:
+            raise NotReady("too many events are waiting to be stored; try again in a moment")
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        post = Post(sandbox_id, token_hash, batch, alone, sender, answer)
-        self._posts += 1
+        self._requests += 1
         self._bytes += size
-        self._queue.append(post)
+        self._queue.append(EventRequest(sandbox_id, token_hash, batch, alone, sender, answer))
         self._wake()
         try:
             return await answer
         finally:
-            self._posts -= 1
+            self._requests -= 1
             self._bytes -= size
 
     def _wake(self) -> None:
@@ -99,14 +93,14 @@ class Writer:
         task.add_done_callback(self._tasks.discard)
 
     async def _drain(self) -> None:
-        """Write until nothing has come for a while; the connection is kept that long."""
+        """Store requests on one connection until none has arrived for a while."""
         try:
             async with self._connection() as connection:
                 while self._queue or await self._more():
-                    await self._turn(connection)
+                    await self._store_next(connection)
         except _UNREACHABLE as error:
-            _warn(error)
-            self._fail(list(self._queue))
+            log.warning("events: the database does not answer: %s", " ".join(str(error).split())[:300])
+            self._fail(self._queue)
             self._queue.clear()
         finally:
             self._draining = False
@@ -121,11 +115,11 @@ class Writer:
                 yield connection
             finally:
                 if engine.pool is not pool:
-                    # The engine was disposed of meanwhile, so nobody else will close it.
+                    # The engine was disposed of in the meantime, so nothing else will close this connection.
                     await connection.invalidate()
 
     async def _more(self) -> bool:
-        """Wait a while for posts."""
+        """Wait a while for requests."""
         self._arrived.clear()
         try:
             async with asyncio.timeout(IDLE_SECONDS):
@@ -134,111 +128,89 @@ class Writer:
             return False
         return True
 
-    async def _turn(self, connection: AsyncConnection) -> None:
-        posts = self._next()
-        if posts:
-            for sandbox_id in await self._store(connection, posts):
-                self._held[sandbox_id] = []
-                self._start(self._serve(sandbox_id, posts[sandbox_id]))
+    async def _store_next(self, connection: AsyncConnection) -> None:
+        requests = self._next()
+        if requests:
+            for sandbox_id in await self._store_fast(connection, requests):
+                self._waiting[sandbox_id] = []
+                self._start(self._store_carefully(sandbox_id, requests[sandbox_id]))
 
-    async def _store(self, connection: AsyncConnection, posts: dict[str, list[Post]]) -> set[str]:
-        """Answer what one commit can hold. Returns the sandboxes whose posts must be taken one by one."""
-        everyone = [post for some in posts.values() for post in some]
+    def _next(self) -> dict[str, list[EventRequest]]:
+        """Return the requests of the next commit by sandbox. Those behind the careful path are put aside."""
+        requests: dict[str, list[EventRequest]] = {}
+        events = size = 0
+        while self._queue and events < MAX_COMMIT_EVENTS and size < MAX_COMMIT_BYTES:
+            request = self._queue.popleft()
+            if request.is_dropped():
+                continue
+            if request.sandbox_id in self._waiting:
+                self._waiting[request.sandbox_id].append(request)
+                continue
+            requests.setdefault(request.sandbox_id, []).append(request)
+            events += len(request.batch.events)
+            size += request.sender.size
+        return requests
+
+    async def _store_fast(self, connection: AsyncConnection, requests: dict[str, list[EventRequest]]) -> set[str]:
+        """Store and answer what the fast path can, and return the sandboxes that are left to the careful path."""
+        everything = [request for some in requests.values() for request in some]
         pipeline, raw = await pipelines.on(connection)
-        now, rest = self._clock.now(), posts
+        now, rest = self._clock.now(), requests
         try:
-            if not failpoint.ARMED:
-                rest = await self._store_quickly(pipeline, posts, now=now)
+            rest = await self._store_cached(pipeline, requests, now=now)
             if not rest:
                 return set()
-            outcome = await group.store(
-                pipeline, self._bus, rest, now=now, masker=self._masker, max_bytes=self._max_bytes
+            outcome = await fast_path.store_locked(
+                pipeline, self._bus, rest, self._cache, now=now, max_bytes=self._max_bytes
             )
         except psycopg.Error as error:
             if raw.closed:
-                self._fail(everyone)
+                self._fail(everything)
                 await connection.invalidate()
                 raise
-            log.warning("events: a commit failed, its posts are taken one by one: %s", str(error).strip()[:300])
+            reason = str(error).strip()[:300]
+            log.warning("events: a commit failed; its requests are stored one by one: %s", reason)
             return set(rest)
         except Exception:
-            self._fail(everyone)
+            self._fail(everything)
             await connection.invalidate()
             log.exception("events: a commit failed")
             raise
-        for post, answer in outcome.answers:
-            post.settle(answer)
-        for standing in outcome.standings:
-            self._memory.keep(standing)
-        return outcome.apart
+        for request, answer in outcome.answers:
+            request.settle(answer)
+        return outcome.left_over
 
-    async def _store_quickly(
-        self, pipeline: Pipeline, posts: dict[str, list[Post]], *, now: datetime
-    ) -> dict[str, list[Post]]:
-        """Answer what one round trip can hold. Returns the others."""
-        answers = await quick.store(
-            pipeline,
-            self._bus,
-            posts,
-            now=now,
-            masker=self._masker,
-            memory=self._memory,
-            max_bytes=self._max_bytes,
+    async def _store_cached(
+        self, pipeline: Pipeline, requests: dict[str, list[EventRequest]], *, now: datetime
+    ) -> dict[str, list[EventRequest]]:
+        """Store and answer what needs one round trip, and return the other requests."""
+        answers = await fast_path.store_cached(
+            pipeline, self._bus, requests, self._cache, now=now, max_bytes=self._max_bytes
         )
-        for post, answer in answers:
-            post.settle(answer)
-        answered = {post.sandbox_id for post, _ in answers}
-        return {key: some for key, some in posts.items() if key not in answered}
+        for request, answer in answers:
+            request.settle(answer)
+        answered = {request.sandbox_id for request, _ in answers}
+        return {sandbox_id: some for sandbox_id, some in requests.items() if sandbox_id not in answered}
 
-    def _next(self) -> dict[str, list[Post]]:
-        """The posts of the next commit, by sandbox; those of a sandbox that is served apart wait behind it."""
-        posts: dict[str, list[Post]] = {}
-        events = size = 0
-        while self._queue and events < MAX_GROUP_EVENTS and size < MAX_GROUP_BYTES:
-            post = self._queue.popleft()
-            if post.is_dropped():
-                continue
-            if post.sandbox_id in self._held:
-                self._held[post.sandbox_id].append(post)
-                continue
-            posts.setdefault(post.sandbox_id, []).append(post)
-            events += len(post.drafts)
-            size += post.sender.size
-        return posts
-
-    async def _serve(self, sandbox_id: str, posts: Sequence[Post]) -> None:
-        """Take one sandbox's posts by themselves, each in a transaction of its own."""
-        self._memory.forget(sandbox_id)
-        async with self._apart:
-            for post in posts:
-                if post.is_dropped():
+    async def _store_carefully(self, sandbox_id: str, requests: Sequence[EventRequest]) -> None:
+        """Store the requests of one sandbox, each in its own transaction."""
+        self._cache.drop(sandbox_id)
+        async with self._careful:
+            for request in requests:
+                if request.is_dropped():
                     continue
                 try:
-                    post.settle(await self._take(post))
-                except Exception as error:  # noqa: BLE001  whoever posted it is told
-                    post.settle(error)
-        self._queue.extendleft(reversed(self._held.pop(sandbox_id)))
+                    async with careful_path.transaction(self._sessions) as session:
+                        answer = await careful_path.store_request(
+                            session, self._bus, request, now=self._clock.now(), max_bytes=self._max_bytes
+                        )
+                except Exception as error:  # noqa: BLE001  the client gets it as the answer
+                    request.settle(error)
+                else:
+                    request.settle(answer)
+        self._queue.extendleft(reversed(self._waiting.pop(sandbox_id)))
         self._wake()
 
-    async def _take(self, post: Post) -> Answer:
-        now = self._clock.now()
-        async with self._sessions.begin() as session:
-            sandbox = await repository.lock(session, post.sandbox_id)
-            if sandbox.token_hash != post.token_hash:
-                raise BadToken(UNKNOWN_TOKEN)
-            if not post.alone:
-                return await intake.take_batch(
-                    session, self._bus, sandbox, post.batch, now=now, masker=self._masker, max_bytes=self._max_bytes
-                )
-            row = await intake.take_one(
-                session, self._bus, sandbox, post.drafts[0], now=now, masker=self._masker, max_bytes=self._max_bytes
-            )
-            return Received(row.event_type, row.event_id, row.seq, row.created_at)
-
-    def _fail(self, posts: Sequence[Post]) -> None:
-        for post in posts:
-            post.settle(NotReady("the database does not answer; try again in a moment"))
-
-
-def _warn(error: Exception) -> None:
-    log.warning("events: the database does not answer: %s", " ".join(str(error).split())[:300])
+    def _fail(self, requests: Iterable[EventRequest]) -> None:
+        for request in requests:
+            request.settle(NotReady("the database does not answer; try again in a moment"))

@@ -1,14 +1,14 @@
-"""Events as the API's description has them."""
+"""The schemas of events in `openapi.json`."""
 
 import json
 import re
 
 from omoi_os.protocol.events import EventType
 from omoi_os.protocol.payloads import PAYLOADS
-from omoi_os.sandboxes.ingest.event_shapes import components
+from omoi_os.sandboxes.ingest.catalogue import schemas
 from omoi_os.sandboxes.schemas import EventOut
 
-SHAPES = components(EventOut.model_json_schema(mode="serialization"))
+SHAPES = schemas(EventOut.model_json_schema(mode="serialization"))
 
 
 def test_every_type_of_event_has_a_shape_that_its_type_leads_to() -> None:
