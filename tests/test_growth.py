@@ -14,8 +14,8 @@ from fastapi.exceptions import RequestValidationError
 
 from omoi_os.errors import OmoiError
 from omoi_os.gateway.git.pushes import read_push
+from omoi_os.gateway.model.metered.usage import UsageReader
 from omoi_os.gateway.model.requests import read_request
-from omoi_os.gateway.model.usage import UsageReader
 from omoi_os.http.paging import MAX_CURSOR, number
 from omoi_os.http.paging import decode as decode_cursor
 from omoi_os.masking import Masker

@@ -32,7 +32,7 @@ async def process(settings: Settings) -> AsyncIterator[asyncio.subprocess.Proces
     )
     assert started.stderr is not None
     try:
-        while b"gateway: sockets in" not in (line := await started.stderr.readline()):
+        while b"the gateway is ready" not in (line := await started.stderr.readline()):
             assert line, "the gateway ended before it was ready"
         yield started
     finally:

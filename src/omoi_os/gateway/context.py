@@ -1,4 +1,4 @@
-"""What the gateway's handlers share."""
+"""State that the gateway's handlers share."""
 
 import asyncio
 from collections import Counter
@@ -14,13 +14,12 @@ from omoi_os.db.base import Sessions
 from omoi_os.gateway.callers import Callers
 from omoi_os.gateway.git.backend import GitBackend
 from omoi_os.gateway.model.bodies import Bodies
-from omoi_os.gateway.model.reservations import Reservations
+from omoi_os.gateway.model.metered.client import ModelClient
 from omoi_os.gateway.model.seen import Sightings
-from omoi_os.gateway.model.upstream import Upstream
 
 
 class Slots:
-    """So many things at a time for each sandbox, so that one cannot use up what all share; the others wait."""
+    """Limits concurrent work per sandbox, so that one sandbox cannot exhaust shared resources. The rest waits."""
 
     def __init__(self, each: int) -> None:
         self._each = each
@@ -28,7 +27,7 @@ class Slots:
         self._slots: dict[str, asyncio.Semaphore] = {}
 
     async def take(self, sandbox_id: str) -> None:
-        """Wait for a free slot. Every one taken is given back."""
+        """Wait for a free slot. Each one must be released."""
         self._waiting[sandbox_id] += 1
         slot = self._slots.setdefault(sandbox_id, asyncio.Semaphore(self._each))
         try:
@@ -37,19 +36,19 @@ class Slots:
             self._forget(sandbox_id)
             raise
 
-    def give_back(self, sandbox_id: str) -> None:
-        """Let the next one in."""
+    def release(self, sandbox_id: str) -> None:
+        """Release a slot."""
         self._slots[sandbox_id].release()
         self._forget(sandbox_id)
 
     @asynccontextmanager
     async def one(self, sandbox_id: str) -> AsyncIterator[None]:
-        """A slot for as long as the block runs."""
+        """Hold a slot while the block runs."""
         await self.take(sandbox_id)
         try:
             yield
         finally:
-            self.give_back(sandbox_id)
+            self.release(sandbox_id)
 
     def _forget(self, sandbox_id: str) -> None:
         self._waiting[sandbox_id] -= 1
@@ -58,20 +57,20 @@ class Slots:
 
 
 class Background:
-    """Work that outlives the request that caused it, and that the gateway's end waits for."""
+    """Work that continues after its request has ended. The gateway waits for it when it stops."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
-        """Begin it now."""
+        """Start a coroutine as a task."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     async def finish(self, *, timeout: float) -> None:
-        """Wait for what is under way, then cut off the rest."""
+        """Wait for running tasks, then cancel those that are left."""
         if not self._tasks:
             return
         _, late = await asyncio.wait(set(self._tasks), timeout=timeout)
@@ -82,26 +81,25 @@ class Background:
 
 @dataclass(frozen=True)
 class Parts:
-    """One gateway's parts."""
+    """Components of one gateway."""
 
     settings: Settings
     sessions: Sessions
     callers: Callers
     api: ClientSession
-    upstream: Upstream
+    models: ModelClient
     sightings: Sightings
     trail: Trail
-    reservations: Reservations
-    #: Returns what serves the repositories of the forge of this name. Raises `ForgeError` if there is none.
+    #: Returns the git backend of the forge with this name. Raises `ForgeError` if there is none.
     git_backend: Callable[[str], GitBackend]
-    #: Bounds how many bodies and streams of one sandbox are held at a time.
+    #: Limits the bodies and streams of one sandbox that are in memory at a time.
     model_slots: Slots = field(default_factory=lambda: Slots(8))
     parse_slots: Slots = field(default_factory=lambda: Slots(1))
     bodies: Bodies = field(default_factory=Bodies)
     git_slots: Slots = field(default_factory=lambda: Slots(4))
     push_slots: Slots = field(default_factory=lambda: Slots(1))
     background: Background = field(default_factory=Background)
-    #: How many bytes each sandbox has pushed through this gateway.
+    #: Bytes that each sandbox has pushed through this gateway.
     pushed: Counter[str] = field(default_factory=Counter)
 
 

@@ -1,4 +1,4 @@
-"""The gateway's process: the only way out of a sandbox."""
+"""The gateway's process."""
 
 import asyncio
 import fcntl
@@ -26,9 +26,12 @@ from omoi_os.gateway.callers import Callers
 from omoi_os.gateway.context import PARTS, Parts
 from omoi_os.gateway.git import routes as git
 from omoi_os.gateway.model import routes as model
-from omoi_os.gateway.model.reservations import Reservations
+from omoi_os.gateway.model.metered.calls import MAX_BODY_BYTES
+from omoi_os.gateway.model.metered.client import ModelClient
+from omoi_os.gateway.model.metered.credentials import open_credentials
+from omoi_os.gateway.model.metered.prices import PriceTable
+from omoi_os.gateway.model.metered.reservations import Reservations
 from omoi_os.gateway.model.seen import Sightings
-from omoi_os.gateway.model.upstream import open_upstream
 from omoi_os.gateway.problems import answer_errors
 from omoi_os.gateway.sockets import GatewaySockets
 from omoi_os.masking import Masker
@@ -37,13 +40,13 @@ from omoi_os.system.garbage import spare_what_stays
 
 log = logging.getLogger(__name__)
 
-#: How long calls under way may take to end when the gateway is asked to.
+#: How long running calls may take to end when the gateway stops.
 _SHUTDOWN_SECONDS = 3.0
 
 
 def make_app(parts: Parts) -> web.Application:
-    """Make the application that sandboxes reach. A gateway socket identifies its caller; over TCP the token does."""
-    app = web.Application(middlewares=[answer_errors], client_max_size=model.MAX_BODY_BYTES)
+    """Make the application that serves sandboxes. A gateway socket identifies its caller; over TCP the token does."""
+    app = web.Application(middlewares=[answer_errors], client_max_size=MAX_BODY_BYTES)
     app[PARTS] = parts
     for part in (model, relay, git):
         part.add_routes(app)
@@ -52,7 +55,7 @@ def make_app(parts: Parts) -> web.Application:
 
 @asynccontextmanager
 async def serving(settings: Settings, *, database_url: str, bus: Bus) -> AsyncIterator[web.AppRunner]:
-    """A gateway with a socket for every sandbox that is alive, until the block ends."""
+    """Run a gateway with a socket for every live sandbox while the block runs."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(_own_folder(settings.data_dir / "gateway"))
         engine = make_engine(database_url)
@@ -60,26 +63,30 @@ async def serving(settings: Settings, *, database_url: str, bus: Bus) -> AsyncIt
         sessions = make_sessions(engine)
         async with sessions.begin() as session:
             await claim_repositories(session, site=settings.site, data_dir=settings.data_dir)
-        trail = Trail(sessions, Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token]))
+        trail = Trail(sessions, Masker(settings.secrets))
         stack.push_async_callback(trail.close)
         parts = Parts(
             settings=settings,
             sessions=sessions,
             callers=Callers(sessions, trail),
             api=await stack.enter_async_context(relay.make_session()),
-            upstream=await stack.enter_async_context(open_upstream(settings, folder)),
+            models=ModelClient(
+                sessions=sessions,
+                credentials=await stack.enter_async_context(open_credentials(settings, folder)),
+                prices=PriceTable.load(settings.prices),
+                reservations=Reservations(sessions),
+            ),
             sightings=Sightings(sessions, bus),
             trail=trail,
-            reservations=Reservations(sessions),
             git_backend=partial(make_mirrors, settings=settings),
         )
-        renewing = asyncio.create_task(parts.reservations.keep())
+        renewing = asyncio.create_task(parts.models.reservations.keep())
         stack.callback(renewing.cancel)
         stack.push_async_callback(parts.background.finish, timeout=_SHUTDOWN_SECONDS)
         runner = web.AppRunner(
             make_app(parts),
             access_log=None,
-            # A body goes on as it came; a caller that hangs up ends what was begun for it.
+            # Bodies are passed on as they are. A caller that disconnects cancels its handler.
             auto_decompress=False,
             handler_cancellation=True,
             shutdown_timeout=_SHUTDOWN_SECONDS,
@@ -114,7 +121,7 @@ async def _serve(settings: Settings) -> None:
         open_bus(settings, database_url) as bus,
         serving(settings, database_url=database_url, bus=bus) as runner,
     ):
-        log.info("gateway: sockets in %s, %s model", settings.gateway_sockets_dir, _which_model(settings))
+        log.info("the gateway is ready: sockets in %s, %s model", settings.gateway_sockets_dir, _which_model(settings))
         if settings.callback_url is not None:
             await _listen_for_remote_sandboxes(settings, runner)
         spare_what_stays()
@@ -122,13 +129,13 @@ async def _serve(settings: Settings) -> None:
 
 
 async def _listen_for_remote_sandboxes(settings: Settings, runner: web.AppRunner) -> None:
-    """Over the network the token alone tells who calls; HTTPS ends in front of this port."""
+    """Listen on TCP, where the token alone identifies the caller. A proxy in front terminates TLS."""
     try:
         await web.TCPSite(runner, settings.gateway_host, settings.gateway_port).start()
     except OSError as error:
         where = f"{settings.gateway_host}:{settings.gateway_port}"
-        remedy = "stop the other program or set OMOI_GATEWAY_HOST and OMOI_GATEWAY_PORT"
-        raise SetupError(f"the gateway cannot listen at {where} ({error.strerror}): {remedy}") from error
+        remedy = "stop the other program or change OMOI_GATEWAY_HOST and OMOI_GATEWAY_PORT"
+        raise SetupError(f"the gateway cannot listen on {where} ({error.strerror}); {remedy}") from error
 
 
 def _which_model(settings: Settings) -> str:
@@ -137,7 +144,7 @@ def _which_model(settings: Settings) -> str:
 
 @asynccontextmanager
 async def _kept(sockets: GatewaySockets, bus: Bus) -> AsyncIterator[None]:
-    """GatewaySockets in step with the rows; if following them fails for good, so does the block."""
+    """Keep the sockets up to date while the block runs. If that fails for good, so does the block."""
     opened = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         keeping = group.create_task(sockets.keep(bus, opened))
@@ -150,7 +157,7 @@ async def _kept(sockets: GatewaySockets, bus: Bus) -> AsyncIterator[None]:
 
 @contextmanager
 def _own_folder(folder: Path) -> Iterator[Path]:
-    """A private folder that one gateway at a time holds: two would take each other's sockets."""
+    """Lock a private folder for one gateway: two would replace each other's sockets."""
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder.mkdir(exist_ok=True, mode=0o700)
     handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -158,8 +165,8 @@ def _own_folder(folder: Path) -> Iterator[Path]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            remedy = "stop it or choose another OMOI_DATA_DIR"
-            raise SetupError(f"another gateway serves {folder.parent}: {remedy}") from None
+            remedy = "stop it or set another OMOI_DATA_DIR"
+            raise SetupError(f"another gateway uses {folder.parent}; {remedy}") from None
         yield folder
     finally:
         os.close(handle)

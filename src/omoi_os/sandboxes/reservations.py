@@ -75,7 +75,7 @@ async def reserve(
     if amount > remaining:
         if reserved:
             return Busy()
-        room = int((remaining - estimate.usual_input_usd) / estimate.output_token_usd)
+        room = _affordable_tokens(estimate, remaining)
         if room < estimate.min_tokens:
             return Refused(budget_used_up(limit, spent, simulated_usd=simulated, next_usd=_least(estimate)))
         amount, max_tokens = remaining, min(max_tokens, room)
@@ -112,6 +112,13 @@ async def _reserved(session: AsyncSession, task_id: UUID) -> float:
         ModelReservation.task_id == task_id, ModelReservation.expires_at > func.clock_timestamp()
     )
     return float((await session.execute(query)).scalar_one())
+
+
+def _affordable_tokens(estimate: Estimate, remaining_usd: float) -> int:
+    left = remaining_usd - estimate.usual_input_usd
+    if not estimate.output_token_usd:
+        return estimate.max_tokens if left >= 0 else 0
+    return int(left / estimate.output_token_usd)
 
 
 def _least(estimate: Estimate) -> float:

@@ -92,7 +92,7 @@ async def test_bodies_of_one_sandbox_wait_for_room_and_those_of_others_do_not() 
     leave = asyncio.Event()
 
     async def hold(sandbox: str, size: int) -> None:
-        async with bodies.room(sandbox, size):
+        async with bodies.held(sandbox, size):
             entered.append(f"{sandbox}{size}")
             await leave.wait()
 

@@ -1,1 +1,1 @@
-"""Model calls of sandboxes: reduced to an allow-list, forwarded with the real key, metered, budgeted."""
+"""Model calls of sandboxes: reduced to an allow-list, then forwarded and metered."""

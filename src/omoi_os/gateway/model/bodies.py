@@ -1,17 +1,17 @@
-"""Room for the bodies of model calls: bounded for each sandbox and for the gateway, so that memory is."""
+"""Limits the memory for the bodies of model calls, per sandbox and in total."""
 
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-#: What the bodies under way of one sandbox, and of all of them, may add up to. One body always fits.
+#: Maximum total size of the bodies in memory, per sandbox and in total. A single body is always accepted.
 MAX_BYTES_EACH = 64 * 1024 * 1024
 MAX_BYTES = 256 * 1024 * 1024
 
 
 class Bodies:
-    """Counts the bytes of bodies between their arrival and the start of their answers; others wait unread."""
+    """Counts the bytes of bodies from their arrival until their answers start. Further bodies wait unread."""
 
     def __init__(self, *, each: int = MAX_BYTES_EACH, total: int = MAX_BYTES) -> None:
         self._each, self._total = each, total
@@ -19,8 +19,8 @@ class Bodies:
         self._changed = asyncio.Condition()
 
     @asynccontextmanager
-    async def room(self, sandbox_id: str, size: int) -> AsyncIterator[None]:
-        """Hold room for a body of this size as long as the block runs, after waiting for it."""
+    async def held(self, sandbox_id: str, size: int) -> AsyncIterator[None]:
+        """Wait until a body of this size fits, and count it while the block runs."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._fits(sandbox_id, size))
             self._held[sandbox_id] += size

@@ -1,4 +1,4 @@
-"""Model calls: forwarded with the real key, metered, and refused once the budget is used up."""
+"""Routes for the model calls of sandboxes."""
 
 import asyncio
 import json
@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from aiohttp import ClientError, ClientPayloadError, ClientResponse, web
+from aiohttp import ClientError, ClientResponse, web
 
 from omoi_os.errors import Forbidden, RequestError
 from omoi_os.gateway.callers import Caller
 from omoi_os.gateway.context import PARTS, Parts
 from omoi_os.gateway.full_disk import wait_for_space
-from omoi_os.gateway.model.calls import Call
-from omoi_os.gateway.model.estimates import cap_output, estimate
+from omoi_os.gateway.model.metered.calls import MAX_BODY_BYTES, MeteredCall
+from omoi_os.gateway.model.metered.credentials import CallPurpose
+from omoi_os.gateway.model.metered.estimates import cap_output
+from omoi_os.gateway.model.metered.payers import SandboxPayer
 from omoi_os.gateway.model.requests import Reducer, filter_betas, read_request, write_request
 from omoi_os.gateway.problems import FINAL, model_error
 from omoi_os.protocol.messages import ids_in
@@ -23,13 +25,10 @@ from omoi_os.sandboxes.reservations import Estimate, Refused
 from omoi_os.scripted_model.headers import REFUSAL
 from omoi_os.system.off_loop import off_loop
 
-#: The Messages API's own limit.
-MAX_BODY_BYTES = 32 * 1024 * 1024
-
-#: A body of this size or more is parsed in a thread, so that other sandboxes do not wait.
+#: Larger bodies are parsed in a thread, so that they do not block other sandboxes.
 _LARGE_BODY_BYTES = 256 * 1024
 
-#: A body that takes longer to arrive holds room that others wait for.
+#: A body that arrives slowly occupies memory that other calls wait for.
 _BODY_SECONDS = 120.0
 
 _MESSAGES = "/v1/messages"
@@ -39,14 +38,14 @@ _REQUEST_PREFIXES = ("x-claude-code-", "x-stainless-")
 _RESPONSE_HEADERS = {"content-type", "request-id", "retry-after", "x-should-retry", "cache-control"}
 _RESPONSE_PREFIXES = ("anthropic-ratelimit-",)
 
-#: Answers of the model's host after which another call would fail as well: bad key, no credit, not allowed.
+#: Answers of the upstream after which every further call would fail too: bad key, no credit, not allowed.
 _FINAL_STATUSES = {HTTPStatus.UNAUTHORIZED, HTTPStatus.PAYMENT_REQUIRED, HTTPStatus.FORBIDDEN}
 
 _MAX_REFUSAL_CHARACTERS = 2000
 
 
 def add_routes(app: web.Application) -> None:
-    """The part of the Messages API that an agent uses."""
+    """Add the part of the Messages API that agents use."""
     app.router.add_post(_MESSAGES, post_message)
     app.router.add_post("/v1/messages/count_tokens", post_message)
     app.router.add_route("*", "/v1/{path:.*}", refuse_path)
@@ -54,55 +53,68 @@ def add_routes(app: web.Application) -> None:
 
 
 async def hello(_request: web.Request) -> web.Response:
-    """The agent's CLI asks whether anyone is there."""
+    """Answer the connectivity check of the agent's CLI."""
     return web.json_response({"message": "hello"})
 
 
 async def refuse_path(request: web.Request) -> web.StreamResponse:
-    """Files, batches and administration are not for sandboxes."""
+    """Refuse files, batches and administration."""
     await request.app[PARTS].callers.identify(request)
     raise Forbidden(f"a sandbox may only call /v1/messages and /v1/messages/count_tokens, not {request.path}")
 
 
 async def post_message(request: web.Request) -> web.StreamResponse:
-    """Pass one call on, if the sandbox may still make one, and its answer back as it comes."""
+    """Forward one call if the budget allows it, and stream the answer back."""
     parts = request.app[PARTS]
     caller = await parts.callers.identify(request)
     if caller.purpose is not Purpose.WORK:
-        raise Forbidden("a sandbox that verifies a result may not call the model")
+        raise Forbidden("only a sandbox that works on a task may call the model")
     if "Content-Encoding" in request.headers:
-        raise RequestError("send the body as it is, without Content-Encoding")
+        raise RequestError("send the body without Content-Encoding")
     await wait_for_space(parts)
     await parts.model_slots.take(caller.sandbox_id)
-    call = Call(parts, caller)
+    call: MeteredCall | None = None
     try:
+        payer = SandboxPayer(caller.sandbox_id, caller.title, caller.description)
+        call = await parts.models.call(payer, CallPurpose.AGENT)
         allowance = await _read_allowance(parts, caller)
         if sentence := allowance.why_not():
             return await _refuse(parts, caller, sentence)
-        # Read only now: a body may be large, and so no more of them are held than there is room for.
-        async with parts.bodies.room(caller.sandbox_id, request.content_length or MAX_BODY_BYTES):
-            answer = await _send(request, call, budgeted=allowance.budget_usd is not None)
+        # The body is read only now: it may be large, and memory for bodies is limited.
+        async with parts.bodies.held(caller.sandbox_id, request.content_length or MAX_BODY_BYTES):
+            answer = await _send(request, caller, call, budgeted=allowance.budget_usd is not None)
         if isinstance(answer, web.Response):
             return answer
         if answer.content_type == "text/event-stream" and answer.status == HTTPStatus.OK:
             return await _pass_stream(request, answer, call)
-        return await _pass_whole(answer, call, parts)
+        return await _pass_whole(answer, caller, call, parts)
     finally:
-        parts.background.start(call.end())
+        parts.background.start(_end(parts, caller, call))
 
 
-async def _send(request: web.Request, call: Call, *, budgeted: bool) -> ClientResponse | web.Response:
-    """Send a call and return the start of its answer, or what the sandbox is answered in its place.
+async def _end(parts: Parts, caller: Caller, call: MeteredCall | None) -> None:
+    """Record the usage of a call, then release its slot. The usage may arrive after the agent has disconnected."""
+    try:
+        if call is not None:
+            await call.end()
+    finally:
+        parts.model_slots.release(caller.sandbox_id)
 
-    The body is gone when this returns.
+
+async def _send(
+    request: web.Request, caller: Caller, call: MeteredCall, *, budgeted: bool
+) -> ClientResponse | web.Response:
+    """Send a call and return its answer as it starts, or an error for the sandbox.
+
+    The request body is released when this returns.
     """
-    parts, caller = request.app[PARTS], call.caller
+    parts = request.app[PARTS]
     try:
         async with asyncio.timeout(_BODY_SECONDS):
             raw = await request.read()
     except TimeoutError:
         raise RequestError(f"the body did not arrive within {_BODY_SECONDS:g} s") from None
-    prepared = await _prepare(raw, caller, parts)
+    prepared = await _prepare(raw, caller, call, parts)
     del raw
     call.model = prepared.model
     if request.path == _MESSAGES:
@@ -112,18 +124,18 @@ async def _send(request: web.Request, call: Call, *, budgeted: bool) -> ClientRe
     try:
         return await call.open(_path_and_query(request), prepared.body, headers=_request_headers(request, caller))
     except (ClientError, TimeoutError) as error:
-        return model_error(502, f"The model does not answer ({type(error).__name__}): trying again may help.")
+        return model_error(502, f"The model does not answer ({type(error).__name__}). Retry in a moment.")
 
 
 def _note_messages(parts: Parts, caller: Caller, message_ids: set[str]) -> None:
-    """What was said to the agent and is in a request has been seen; the call does not wait for the receipt."""
+    """Record the messages in a request as seen. The call does not wait for that."""
     if fresh := parts.sightings.fresh_of(caller.sandbox_id, message_ids):
         parts.background.start(parts.sightings.record(caller.sandbox_id, fresh))
 
 
 @dataclass
 class _Prepared:
-    """A request as it may be sent."""
+    """A request reduced to the allow-list, ready to be sent."""
 
     content: dict[str, Any]
     body: bytes
@@ -132,29 +144,28 @@ class _Prepared:
     message_ids: set[str]
 
 
-async def _prepare(raw: bytes, caller: Caller, parts: Parts) -> _Prepared:
-    """Reduce a request to what the sandbox may send, and estimate its cost."""
+async def _prepare(raw: bytes, caller: Caller, call: MeteredCall, parts: Parts) -> _Prepared:
+    """Reduce a request to the allow-list and estimate its cost."""
     if len(raw) < _LARGE_BODY_BYTES:
-        return _reduce(raw, caller, parts)
-    # One of each sandbox at a time, so that nobody waits behind many of another.
+        return _reduce(raw, caller, call, parts)
+    # One per sandbox at a time, so that no sandbox waits behind many of another.
     async with parts.parse_slots.one(caller.sandbox_id):
-        return await off_loop(_reduce, raw, caller, parts)
+        return await off_loop(_reduce, raw, caller, call, parts)
 
 
-def _reduce(raw: bytes, caller: Caller, parts: Parts) -> _Prepared:
+def _reduce(raw: bytes, caller: Caller, call: MeteredCall, parts: Parts) -> _Prepared:
     content = Reducer(caller.model_features).reduce(read_request(raw))
-    if not parts.upstream.scripted and parts.settings.model is not None:
+    if not call.upstream.scripted and parts.settings.model is not None:
         content["model"] = caller.model or parts.settings.model
     model = content.get("model")
     if not isinstance(model, str):
         raise RequestError("model must be the name of a model")
     body = write_request(content)
-    cost = estimate(content, body, "scripted" if parts.upstream.scripted else model)
-    return _Prepared(content, body, model, cost, ids_in(body))
+    return _Prepared(content, body, model, call.estimate(content, body, model=model), ids_in(body))
 
 
-async def _reserve(call: Call, prepared: _Prepared) -> str | None:
-    """Reserve what a call may cost, capping its output to what the budget has left; or say why it is refused."""
+async def _reserve(call: MeteredCall, prepared: _Prepared) -> str | None:
+    """Reserve the cost of a call and cap its output to the remaining budget. Return why it is refused, or None."""
     outcome = await call.reserve(prepared.estimate)
     if isinstance(outcome, Refused):
         return outcome.sentence
@@ -170,14 +181,13 @@ async def _read_allowance(parts: Parts, caller: Caller) -> metering.Allowance:
 
 
 async def _refuse(parts: Parts, caller: Caller, sentence: str) -> web.Response:
-    async with parts.sessions.begin() as session:
-        await metering.store_refusal(session, caller.sandbox_id, sentence)
-    # The agent's CLI repeats other kinds of 400 with fewer features, but not one about billing.
+    await _store_refusal(parts, caller, sentence)
+    # The agent's CLI retries other kinds of 400 with fewer features, but not a billing error.
     return model_error(400, sentence, error_type="billing_error")
 
 
 def _path_and_query(request: web.Request) -> str:
-    """The path, with the one query parameter that the agent's CLI sends."""
+    """Return the path with the one query parameter that the agent's CLI sends."""
     return request.path + ("?beta=true" if request.query.get("beta") == "true" else "")
 
 
@@ -200,15 +210,15 @@ def _response_headers(answer: ClientResponse) -> dict[str, str]:
     }
 
 
-async def _pass_stream(request: web.Request, answer: ClientResponse, call: Call) -> web.StreamResponse:
+async def _pass_stream(request: web.Request, answer: ClientResponse, call: MeteredCall) -> web.StreamResponse:
     response = web.StreamResponse(status=answer.status, headers=_response_headers(answer))
     await response.prepare(request)
     try:
         async for chunk in answer.content.iter_any():
-            await call.see(chunk)
+            await call.feed(chunk)
             await response.write(chunk)
     except (ClientError, TimeoutError):
-        # The agent has to see a broken stream too, not a short one.
+        # Close the connection: a stream that merely ends would look complete.
         if request.transport is not None:
             request.transport.close()
         return response
@@ -216,37 +226,26 @@ async def _pass_stream(request: web.Request, answer: ClientResponse, call: Call)
     return response
 
 
-async def _pass_whole(answer: ClientResponse, call: Call, parts: Parts) -> web.Response:
+async def _pass_whole(answer: ClientResponse, caller: Caller, call: MeteredCall, parts: Parts) -> web.Response:
     try:
-        body = await _read(answer)
+        body = await call.read(answer)
     except (ClientError, TimeoutError) as error:
-        return model_error(502, f"The model's answer broke off ({type(error).__name__}): trying again may help.")
+        return model_error(502, f"The model's answer was cut off ({type(error).__name__}). Retry in a moment.")
     if HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.BAD_REQUEST:
-        return model_error(502, "The model's host sent a redirect, which is not followed: check ANTHROPIC_BASE_URL.")
+        return model_error(502, "The model's host sent a redirect, which is not followed. Check ANTHROPIC_BASE_URL.")
     headers = _response_headers(answer)
-    if answer.status == HTTPStatus.OK:
-        await call.see_whole(body)
-    else:
-        body = parts.upstream.mask(body)
-    final = parts.upstream.scripted and answer.headers.get(REFUSAL) is not None
+    if answer.status != HTTPStatus.OK:
+        body = call.upstream.mask(body)
+    final = call.upstream.scripted and answer.headers.get(REFUSAL) is not None
     if answer.status in _FINAL_STATUSES or final:
-        await _keep_refusal(call, parts, _message_of(body, answer.status))
+        await _store_refusal(parts, caller, _message_of(body, answer.status))
         headers |= FINAL
     return web.Response(status=answer.status, body=body, headers=headers)
 
 
-async def _read(answer: ClientResponse) -> bytes:
-    body = bytearray()
-    async for chunk in answer.content.iter_any():
-        body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            raise ClientPayloadError("too large")
-    return bytes(body)
-
-
-async def _keep_refusal(call: Call, parts: Parts, sentence: str) -> None:
+async def _store_refusal(parts: Parts, caller: Caller, sentence: str) -> None:
     async with parts.sessions.begin() as session:
-        await metering.store_refusal(session, call.caller.sandbox_id, sentence)
+        await metering.store_refusal(session, caller.sandbox_id, sentence)
 
 
 def _message_of(body: bytes, status: int) -> str:
@@ -255,5 +254,5 @@ def _message_of(body: bytes, status: int) -> str:
     except (ValueError, RecursionError, LookupError, TypeError):
         message = None
     if not isinstance(message, str) or not message:
-        message = f"The model's host refused with status {status}: check ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL."
+        message = f"The model's host refused with status {status}. Check ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL."
     return message[:_MAX_REFUSAL_CHARACTERS].replace("\x00", "")

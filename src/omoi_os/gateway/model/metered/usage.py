@@ -1,15 +1,15 @@
-"""Reads what a model call used out of its answer, while the answer passes by."""
+"""Reads the usage of a model call from its answer, streamed or not."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from omoi_os.gateway.model.prices import Usage
+from omoi_os.gateway.model.metered.prices import Usage
 
-#: The events that are read are far shorter; of a longer line only the fact that it passed is known.
+#: Lines with usage are far shorter. The rest of a longer line is ignored.
 _MAX_LINE_BYTES = 1 << 20
 
-#: Of text that was streamed and never counted by the model's host, so many characters are taken for a token.
+#: Estimate for text that was streamed but not counted because the stream broke.
 _CHARACTERS_PER_TOKEN = 4
 
 _TEXTS = ("text", "thinking", "partial_json")
@@ -23,13 +23,13 @@ _FIELDS = {
 
 
 class UsageReader:
-    """Follows one answer, streamed or not, holding at most one line of it."""
+    """Reads one answer, keeping at most one line in memory."""
 
     def __init__(self, model: str = "") -> None:
         self.model = model
-        #: The answer has said what was put in.
+        #: The usage of the input is known.
         self.started = False
-        #: The answer has said all that it will.
+        #: The answer is complete.
         self.finished = False
         self._counts: dict[str, int] = {}
         self._characters = 0
@@ -37,7 +37,7 @@ class UsageReader:
 
     @property
     def usage(self) -> Usage:
-        """What is known so far. A stream that was cut before its final count is charged for what it brought."""
+        """Return the usage so far. A stream that broke before its final count is charged for the text received."""
         counts = dict(self._counts)
         if not self.finished:
             streamed = -(-self._characters // _CHARACTERS_PER_TOKEN)
@@ -45,7 +45,7 @@ class UsageReader:
         return Usage(**counts)
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next piece of an event stream."""
+        """Read the next chunk of an event stream."""
         *lines, rest = chunk.split(b"\n")
         for line in lines:
             self._extend(line)
@@ -54,9 +54,9 @@ class UsageReader:
         self._extend(rest)
 
     def read_message(self, body: bytes) -> None:
-        """Take a whole answer that was not streamed."""
+        """Read a whole answer that was not streamed."""
         message = _object(body)
-        self._see_message(message)
+        self._read_start(message)
         self.finished = True
 
     def _extend(self, piece: bytes) -> None:
@@ -68,25 +68,25 @@ class UsageReader:
         event = _object(line[len(b"data:") :])
         match event.get("type"):
             case "message_start":
-                self._see_message(event.get("message"))
+                self._read_start(event.get("message"))
             case "content_block_delta" if isinstance(event.get("delta"), dict):
                 pieces = (event["delta"].get(name) for name in _TEXTS)
                 self._characters += sum(len(piece) for piece in pieces if isinstance(piece, str))
             case "message_delta":
-                self._see_usage(event.get("usage"))
+                self._read_usage(event.get("usage"))
             case "message_stop":
                 self.finished = True
 
-    def _see_message(self, message: object) -> None:
+    def _read_start(self, message: object) -> None:
         if not isinstance(message, dict):
             return
         self.started = True
         if isinstance(message.get("model"), str):
             self.model = message["model"]
-        self._see_usage(message.get("usage"))
+        self._read_usage(message.get("usage"))
 
-    def _see_usage(self, usage: object) -> None:
-        """Counts in a stream are running totals, so the newest one stands."""
+    def _read_usage(self, usage: object) -> None:
+        """Store the counts. In a stream they are running totals, so the last one is right."""
         if not isinstance(usage, Mapping):
             return
         for name, field in _FIELDS.items():

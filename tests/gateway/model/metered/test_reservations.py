@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 
 from omoi_os.db.base import Sessions
 from omoi_os.gateway.context import PARTS
-from omoi_os.gateway.model.prices import Usage, cost_usd
+from omoi_os.gateway.model.metered.prices import PriceTable, Usage
 from omoi_os.sandboxes.models import ModelReservation
 from omoi_os.sandboxes.reservations import Estimate, Refused, Reserved, reserve
 from tests.gateway.answers import BODY, error, saying, spent
@@ -143,7 +143,7 @@ async def test_a_reservation_holds_until_the_usage_of_a_caller_that_hung_up_is_k
         await runner.app[PARTS].background.finish(timeout=60)
 
     assert await open_reservations(sessions) == 0
-    assert (await spent(sessions, gateway_socket))[0] >= cost_usd(MODEL, Usage(output_tokens=1000))
+    assert (await spent(sessions, gateway_socket))[0] >= PriceTable.load({}).cost_usd(MODEL, Usage(output_tokens=1000))
 
 
 async def test_the_reservation_of_a_gateway_that_crashed_expires(
@@ -181,3 +181,16 @@ async def test_gateways_that_reserve_at_once_do_not_reserve_the_same_money(
     assert sum(isinstance(outcome, Reserved) for outcome in outcomes) == 5
     assert not any(isinstance(outcome, Refused) for outcome in outcomes)
     assert await open_reservations(sessions) == 5
+
+
+@pytest.mark.parametrize(("budget_usd", "allowed"), [(0.15, True), (0.05, False)])
+async def test_output_that_costs_nothing_is_limited_by_the_price_of_the_input_alone(
+    open_socket: OpenSocket, sessions: Sessions, *, budget_usd: float, allowed: bool
+) -> None:
+    gateway_socket = await open_socket(budget_usd=budget_usd)
+    estimate = Estimate(input_usd=0.2, usual_input_usd=0.1, output_token_usd=0, max_tokens=1000, min_tokens=100)
+
+    async with sessions.begin() as session:
+        outcome = await reserve(session, gateway_socket.sandbox.id, estimate, gateway_id=uuid4())
+
+    assert isinstance(outcome, Reserved) is allowed
