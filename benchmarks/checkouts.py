@@ -16,7 +16,6 @@ from uuid import uuid4
 from omoi_os.forges import prepared as checkouts
 from omoi_os.forges.base import Repository
 from omoi_os.forges.local.forge import LocalForge
-from omoi_os.forges.mirrors import Mirrors
 from omoi_os.protocol import paths
 from omoi_os.protocol.assignment import Assignment
 from omoi_os.providers.base import Resources, SandboxSpec
@@ -35,11 +34,11 @@ import asyncio, os, pathlib, sys, time
 sys.path.insert(0, sys.argv[1])
 from omoi_os.protocol.assignment import Assignment
 from omoi_os.worker.repository.git import Repository
-from omoi_os.worker.paths import Places
+from omoi_os.worker.paths import WorkerPaths
 trust = pathlib.Path('/home/agent/trust')
 trust.write_text('[safe]\\n\\tdirectory = *\\n')
-places = Places(mirror=pathlib.Path(sys.argv[3]))
-repository = Repository(places, Assignment.decode(sys.argv[2]), 'none', os.environ, {'GIT_CONFIG_GLOBAL': str(trust)})
+paths = WorkerPaths(mirror=pathlib.Path(sys.argv[3]))
+repository = Repository(paths, Assignment.decode(sys.argv[2]), 'none', os.environ, {'GIT_CONFIG_GLOBAL': str(trust)})
 begun = time.perf_counter()
 asyncio.run(repository.check_out())
 print((time.perf_counter() - begun) * 1000)
@@ -56,7 +55,7 @@ async def measure(files: int, rounds: int) -> dict[str, list[float]]:
         await forge.create_branch(repository, _BRANCH)
         # Whatever its size, to see where it begins to be worth it.
         checkouts.MIN_FILES = 1
-        await Mirrors(forge.root).prepare_checkout(repository)
+        await forge.prepare_checkout(repository)
         provider = LocalProvider(folder / "sandboxes")
         provider.check()
         ways = WAYS if provider.has_checkouts else WAYS[:-1]
@@ -102,8 +101,8 @@ def _spec(provider: LocalProvider, forge: LocalForge, repository: Repository, *,
         env={"PATH": "/usr/bin:/bin", "HOME": paths.HOME},
         resources=Resources(memory_bytes=2 << 30, cpus=2, pids=256, disk_bytes=4 << 30),
         lifetime=_SOON,
-        mirror=forge.path(repository),
-        checkout=Mirrors(forge.root).checkout(repository) if way == "overlay" else None,
+        mirror=forge.mirror(repository),
+        checkout=forge.checkout(repository) if way == "overlay" else None,
     )
 
 

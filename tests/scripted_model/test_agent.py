@@ -21,6 +21,7 @@ from omoi_os.ids import uuid7
 from omoi_os.protocol import messages as protocol
 from omoi_os.scripted_model.scripts import BUILT_IN
 from omoi_os.scripted_model.server import NO_SCRIPT
+from omoi_os.worker.agents.claude.turns import MAX_HOOK_CHARACTERS
 from tests.scripted_model.agents import Model, Run, run
 
 Serve = Callable[..., Awaitable[Model]]
@@ -169,7 +170,7 @@ async def test_a_marked_message_is_answered_however_it_is_handed_over(
     serve: Serve, options: Options, *, tmp_path: Path, name: str, way: str
 ) -> None:
     # A hook's text must be short, a prompt may be long.
-    story = "x" * (protocol.MAX_HOOK_CHARACTERS - 300 if way == "hook" else 60_000)
+    story = "x" * (MAX_HOOK_CHARACTERS - 300 if way == "hook" else 60_000)
     sent = [marked("hello"), marked(f"also print C(10,5) {story}")]
     held = [] if way == "prompt" else ["\n\n".join(sent)]
 

@@ -15,7 +15,7 @@ import pytest
 from omoi_os.protocol.assignment import Assignment
 from omoi_os.protocol.paths import GATEWAY_PORT
 from omoi_os.worker.command import salvage_argv, worker_argv
-from omoi_os.worker.paths import Places
+from omoi_os.worker.paths import WorkerPaths
 from tests.worker.platform import API, SANDBOX_ID, TOKEN, Platform
 
 BRANCH = "feature/calculate-binomial-coefficient"
@@ -64,7 +64,7 @@ def repository(platform: Platform, root: Path) -> Path:
 
 @dataclass
 class Worker:
-    """A worker's places, and its process once it is started."""
+    """A worker's paths, and its process once it is started."""
 
     platform: Platform
     root: Path
@@ -82,9 +82,9 @@ class Worker:
         return self.root / "workspace"
 
     @property
-    def places(self) -> Places:
+    def paths(self) -> WorkerPaths:
         """Where this worker finds things."""
-        return Places.from_environ(self.where)
+        return WorkerPaths.from_environ(self.where)
 
     @property
     def where(self) -> dict[str, str]:

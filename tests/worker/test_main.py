@@ -165,9 +165,9 @@ async def test_what_a_sub_agent_does_is_told_as_its_own(worker: Worker, platform
     (edited,) = (event["event_data"] for event in platform.of_type("agent.file_edited"))
     assert (edited["file_path"], edited["parent_tool_use_id"]) == ("inner.txt", "toolu_0")
     types = [event["event_type"] for event in platform.events]
-    begun, over = types.index("agent.subagent_invoked"), types.index("agent.subagent_completed")
-    assert begun < types.index("agent.file_edited") < over
-    assert platform.events[begun]["event_data"]["tool_use_id"] == platform.events[over]["event_data"]["tool_use_id"]
+    invoked, over = types.index("agent.subagent_invoked"), types.index("agent.subagent_completed")
+    assert invoked < types.index("agent.file_edited") < over
+    assert platform.events[invoked]["event_data"]["tool_use_id"] == platform.events[over]["event_data"]["tool_use_id"]
     assert platform.events[-1]["event_data"]["turns"] == 3
 
 
@@ -213,7 +213,7 @@ def test_the_reporter_imports_the_standard_library_alone() -> None:
         "-c",
         f"import sys; sys.path.insert(0, {SOURCE!r})\n"
         "import omoi_os.worker.main, omoi_os.worker.salvage.main, omoi_os.worker.reporter.gateway_port\n"
-        "import omoi_os.worker.startup.handover, omoi_os.worker.startup.warm\n"
+        "import omoi_os.worker.startup.handover, omoi_os.worker.startup.warm_start\n"
         "print('\\n'.join(getattr(m, '__file__', None) or '' for m in sys.modules.values()))\n"
         "print(*sorted(sys.modules))",
     ]

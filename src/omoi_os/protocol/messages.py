@@ -8,10 +8,6 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
-#: The longest text that a tool hook can hand over whole: of a longer one (10,000 characters and more) the agent's CLI
-#: shows the model only the beginning. Longer texts go as a prompt, which arrives at the same tool boundary.
-MAX_HOOK_CHARACTERS = 9_000
-
 
 class MessageType(StrEnum):
     """What kind of message it is. An administrator may send any of them."""

@@ -12,41 +12,42 @@ import signal
 import sys
 from typing import Any
 
-from omoi_os.worker.attempt.run import EXIT_FAILED, EXIT_STOPPED, Run
+from omoi_os.worker.agents.registry import load_agent
+from omoi_os.worker.attempt.attempt import EXIT_FAILED, EXIT_STOPPED, Attempt
 from omoi_os.worker.reporter import delivery
 from omoi_os.worker.reporter.api import Api, Superseded
 from omoi_os.worker.reporter.blobs import Blobs
 from omoi_os.worker.reporter.gateway_port import open_gateway_port
 from omoi_os.worker.reporter.report import Report
 from omoi_os.worker.reporter.spool import Spool
-from omoi_os.worker.startup.cold import Begun
+from omoi_os.worker.startup.cold_start import EarlyStart
 from omoi_os.worker.startup.environment import Environment
 from omoi_os.worker.startup.variables import BadEnvironment
 
 EXIT_NOT_STARTED = 2
 EXIT_SUPERSEDED = 3
 
-#: How long a worker that was told to go still tries to send its last events.
+#: How long a stopped worker tries to send its last events.
 DRAIN_SECONDS = 8.0
 
 
-async def run(environment: Environment, begun: Begun) -> int:
-    """Open the gateway port, then work, deliver and beat side by side until the last event is acknowledged."""
+async def run(environment: Environment, early: EarlyStart) -> int:
+    """Run the attempt, delivery and heartbeat side by side until the last event is acknowledged."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
-    places = environment.places
-    server = await open_gateway_port(places.gateway_socket) if places.gateway_folder.is_dir() else None
-    with contextlib.closing(Spool(places.spool)) as spool:
-        # A disk that is full already ends no attempt.
+    paths = environment.paths
+    server = await open_gateway_port(paths.gateway_socket) if paths.gateway_folder.is_dir() else None
+    with contextlib.closing(Spool(paths.spool)) as spool:
+        # A full disk must not end the attempt here.
         with contextlib.suppress(OSError):
-            places.pid_file.write_text(str(os.getpid()))
-        blobs = Blobs(places.blobs)
+            paths.pid_file.write_text(str(os.getpid()))
+        blobs = Blobs(paths.blobs)
         report = Report(spool, blobs=blobs, max_bytes=environment.assignment.spool_bytes)
         api = Api(environment.events_url, environment.token)
-        attempt = Run(environment, report, api, begun=begun)
+        attempt = Attempt(environment, report, api, agent=load_agent(), early=early)
         senders = [
-            asyncio.create_task(delivery.deliver(spool, api, blobs=blobs, sent=begun.answer)),
+            asyncio.create_task(delivery.deliver(spool, api, blobs=blobs, sent=early.answer)),
             asyncio.create_task(delivery.beat(api, attempt.status, every=environment.assignment.heartbeat_seconds)),
             asyncio.create_task(attempt.transcripts.save_turns()),
             asyncio.create_task(attempt.inbox.listen()),
@@ -56,7 +57,7 @@ async def run(environment: Environment, begun: Begun) -> int:
             await asyncio.wait({working, *senders}, return_when=asyncio.FIRST_COMPLETED)
             return (working if working.done() else next(task for task in senders if task.done())).result()
         except Superseded as error:
-            _say(f"Another attempt took over: {error}.")
+            _print_error(f"Another attempt took over: {error}.")
             await attempt.abandon()
             return EXIT_SUPERSEDED
         finally:
@@ -65,7 +66,7 @@ async def run(environment: Environment, begun: Begun) -> int:
                 server.close()
 
 
-async def _work_and_drain(attempt: Run, spool: Spool, stop: asyncio.Event) -> int:
+async def _work_and_drain(attempt: Attempt, spool: Spool, stop: asyncio.Event) -> int:
     code = await _work(attempt, stop)
     draining = asyncio.create_task(spool.wait_until_empty())
     stopping = asyncio.create_task(stop.wait())
@@ -77,8 +78,8 @@ async def _work_and_drain(attempt: Run, spool: Spool, stop: asyncio.Event) -> in
     return code
 
 
-async def _work(attempt: Run, stop: asyncio.Event) -> int:
-    """Run the attempt to its last event, or until SIGTERM and then to a last event of its own."""
+async def _work(attempt: Attempt, stop: asyncio.Event) -> int:
+    """Run the attempt to its last event, or until SIGTERM, which then is its last event."""
     working = asyncio.create_task(attempt.work())
     stopping = asyncio.create_task(stop.wait())
     try:
@@ -93,8 +94,8 @@ async def _work(attempt: Run, stop: asyncio.Event) -> int:
     except Superseded:
         raise
     except Exception as error:  # noqa: BLE001
-        # The worker's main: an error of its own must still become the attempt's last event.
-        _say(f"The worker failed: {type(error).__name__}: {error}")
+        # The worker's main: an error of the worker itself must still become the attempt's last event.
+        _print_error(f"The worker failed: {type(error).__name__}: {error}")
         await attempt.fail_unexpectedly(error)
         return EXIT_FAILED
     finally:
@@ -107,15 +108,15 @@ async def _cancel(*tasks: asyncio.Task[Any]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _say(line: str) -> None:
+def _print_error(line: str) -> None:
     print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
-def main(begun: Begun) -> None:
-    """Run the worker, from what was begun to its end."""
+def main(early: EarlyStart) -> None:
+    """Run the worker to its end, continuing from the first stage."""
     try:
-        environment = Environment.read(begun.variables)
+        environment = Environment.read(early.variables)
     except BadEnvironment as error:
-        _say(str(error))
+        _print_error(str(error))
         sys.exit(EXIT_NOT_STARTED)
-    sys.exit(asyncio.run(run(environment, begun)))
+    sys.exit(asyncio.run(run(environment, early)))

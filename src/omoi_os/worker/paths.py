@@ -1,4 +1,4 @@
-"""Where things lie inside a sandbox; other places can be named for a worker that runs elsewhere."""
+"""The paths a worker uses inside its sandbox. Variables can name others for a worker that runs elsewhere."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from omoi_os.worker.startup import handover
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """The folders a worker uses. The spool of the default home is `protocol.paths.SPOOL`."""
+class WorkerPaths:
+    """The folders of a worker. With the default home the spool is `protocol.paths.SPOOL`."""
 
     workspace: Path = Path(paths.WORKSPACE)
     home: Path = Path(paths.HOME)
@@ -20,7 +20,7 @@ class Places:
     mirror: Path = Path(paths.MIRROR)
 
     @classmethod
-    def from_environ(cls, environ: Mapping[str, str]) -> Places:
+    def from_environ(cls, environ: Mapping[str, str]) -> WorkerPaths:
         """Read `OMOI_WORKSPACE`, `HOME`, `OMOI_GATEWAY_FOLDER` and `OMOI_MIRROR`, which all have defaults."""
         return cls(
             workspace=Path(environ.get("OMOI_WORKSPACE") or paths.WORKSPACE),
@@ -36,27 +36,27 @@ class Places:
 
     @property
     def spool(self) -> Path:
-        """The file of events."""
+        """The file of spooled events."""
         return self.private / Path(paths.SPOOL).name
 
     @property
     def pid_file(self) -> Path:
-        """The reporter's process id, for whoever asks it to stop."""
+        """The reporter's process id, for the command that stops it."""
         return self.private / handover.PID
 
     @property
     def base_file(self) -> Path:
-        """The pushed commit that the workspace started from; it exists once the checkout is whole."""
+        """The pushed commit that the workspace started from. It exists once the checkout is complete."""
         return self.private / "base"
 
     @property
     def prepared_file(self) -> Path:
-        """In a workspace that began with a prepared checkout, until its worker begins to fetch."""
+        """The marker of a prepared checkout, until the worker starts to fetch its branch."""
         return self.workspace / paths.PREPARED
 
     @property
     def ready_file(self) -> Path:
-        """Written by a waiting worker once the agent's SDK is loaded."""
+        """Written by a waiting worker once the agent driver has loaded."""
         return self.private / handover.READY
 
     @property
@@ -66,35 +66,30 @@ class Places:
 
     @property
     def variables_file(self) -> Path:
-        """What was handed over: the environment that a salvage in this sandbox would not have otherwise."""
+        """The variables that were handed over; a salvage in a warm sandbox reads them here."""
         return self.private / handover.VARIABLES
 
     @property
     def handover_socket(self) -> Path:
-        """Where a waiting worker listens for its task."""
+        """The socket on which a waiting worker listens for its task."""
         return self.private / handover.SOCKET
 
     @property
     def notes(self) -> Path:
-        """What the agent writes down for itself; outside of the repository, so it is never committed."""
+        """The agent's notes. They are outside the repository, so they are never committed."""
         return self.home / "notes.md"
 
     @property
     def blobs(self) -> Path:
-        """Large values that wait to be put, each named by its hash."""
+        """Large values that wait to be uploaded, each named by its hash."""
         return self.private / "blobs"
 
     @property
-    def tree(self) -> Path:
-        """The repository with which the workspace's changes are found."""
-        return self.private / "tree"
-
-    @property
-    def agent_config(self) -> Path:
-        """The folder in which the agent's CLI keeps its sessions."""
-        return self.home / ".claude"
+    def snapshots(self) -> Path:
+        """The git repository with which changes of the workspace are found."""
+        return self.private / "snapshots"
 
     @property
     def gateway_socket(self) -> Path:
-        """The gateway's socket; it exists only where a folder for it is bound in."""
+        """The gateway socket. It exists only where its folder is bound into the sandbox."""
         return self.gateway_folder / paths.GATEWAY_SOCKET

@@ -7,11 +7,11 @@ import claude_agent_sdk
 
 from omoi_os.orchestrator.dispatch.bytecode import compile_worker
 from omoi_os.worker.agents.claude import driver as agent
-from omoi_os.worker.startup import cold as beginning
+from omoi_os.worker.startup import cold_start
 
 
 async def test_the_worker_and_the_sdk_are_compiled_for_all_sandboxes() -> None:
-    sources = [module.__file__ for module in (agent, beginning, claude_agent_sdk) if module.__file__]
+    sources = [module.__file__ for module in (agent, cold_start, claude_agent_sdk) if module.__file__]
     compiled = [Path(importlib.util.cache_from_source(source)) for source in sources]
     for file in compiled:
         file.unlink(missing_ok=True)

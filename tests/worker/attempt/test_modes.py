@@ -16,8 +16,8 @@ def data_of(platform: Platform, event_type: str) -> list[dict[str, Any]]:
 async def test_an_implementation_goes_on_in_the_same_session_until_its_checks_pass(
     worker: Worker, platform: Platform, repository: Path
 ) -> None:
-    early: dict[str, Any] = {"tool": "Bash", "input": {"command": "echo 'NOTE-1: zero is wrong' > ~/notes.md"}}
-    platform.steps = [WRITE, early, {"text": "I think it is done.", "once": EDIT}, {"text": "Now it is."}]
+    note: dict[str, Any] = {"tool": "Bash", "input": {"command": "echo 'NOTE-1: zero is wrong' > ~/notes.md"}}
+    platform.steps = [WRITE, note, {"text": "I think it is done.", "once": EDIT}, {"text": "Now it is."}]
     await worker.start(acceptance=("echo CHECKED", CHECK))
     code, _ = await worker.end()
 
@@ -30,7 +30,7 @@ async def test_an_implementation_goes_on_in_the_same_session_until_its_checks_pa
     (completed,) = data_of(platform, "agent.completed")
     assert (completed["stop_reason"], completed["iterations"]) == ("verified", 2)
     asked = platform.asked[-2]
-    assert "round 1 of 10" in asked
+    assert "iteration 1 of 10" in asked
     assert CHECK in asked
     assert "Your notes so far:\\nNOTE-1" in asked
     assert "notes.md" not in git(repository, "ls-tree", "--name-only", BRANCH)

@@ -175,13 +175,13 @@ async def test_a_busy_server_is_left_alone_for_as_long_as_it_asks(
     platform.batch_status, platform.retry_after = status, "2"
     spool.append(Event("agent.message", {"text": "a"}))
     await platform.wait_for(lambda: platform.refused == 1)
-    begun = clock()
+    started = clock()
     platform.batch_status = None
     await asyncio.wait_for(spool.wait_until_empty(), 30)
 
     assert (platform.refused, texts(platform)) == (1, ["a"])
     # Without being asked it would have tried at once.
-    assert clock() - begun >= 2 > 5 * delivery.FIRST_WAIT_SECONDS
+    assert clock() - started >= 2 > 5 * delivery.FIRST_WAIT_SECONDS
 
 
 async def test_heartbeats_go_on_through_an_outage(platform: Platform) -> None:

@@ -85,7 +85,7 @@ async def test_an_outage_delays_messages_and_loses_none(platform: Platform, root
         await inbox.connect(heard.take)
         await platform.wait_for(lambda: platform.polls == 1)
         await platform.stop()
-        await inbox.look(seconds=0.1)
+        await inbox.check(seconds=0.1)
         await platform.say("after the outage")
         await platform.start()
 

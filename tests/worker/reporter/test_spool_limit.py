@@ -10,7 +10,7 @@ from omoi_os.protocol.events import Event
 from omoi_os.worker.command import worker_argv
 from omoi_os.worker.reporter.blobs import Blobs
 from omoi_os.worker.reporter.spool import Spool
-from omoi_os.worker.reporter.spool_limit import Room
+from omoi_os.worker.reporter.spool_limit import SpoolLimit
 from tests.worker.conftest import Worker
 from tests.worker.platform import Platform, Step
 from tests.worker.reporter.test_spool import full_disk
@@ -43,8 +43,8 @@ def blobs(root: Path) -> Blobs:
 
 
 @pytest.fixture
-def room(spool: Spool, blobs: Blobs) -> Room:
-    return Room(spool, blobs, max_bytes=MAX_BYTES)
+def limit(spool: Spool, blobs: Blobs) -> SpoolLimit:
+    return SpoolLimit(spool, blobs, max_bytes=MAX_BYTES)
 
 
 async def is_waiting(task: "asyncio.Task[None]") -> bool:
@@ -52,25 +52,25 @@ async def is_waiting(task: "asyncio.Task[None]") -> bool:
     return not done
 
 
-async def test_a_full_spool_is_waited_for_until_all_of_it_is_acknowledged(spool: Spool, room: Room) -> None:
+async def test_a_full_spool_is_waited_for_until_all_of_it_is_acknowledged(spool: Spool, limit: SpoolLimit) -> None:
     while spool.size < MAX_BYTES:
-        await asyncio.wait_for(room.wait(), 5)
+        await asyncio.wait_for(limit.wait(), 5)
         spool.append(EVENT)
-    waiting = asyncio.create_task(room.wait())
+    waiting = asyncio.create_task(limit.wait())
     assert await is_waiting(waiting)
-    assert room.is_full
+    assert limit.is_full
 
     spool.acknowledge(spool.last - 1)
     assert await is_waiting(waiting)
     spool.acknowledge(spool.last)
     await asyncio.wait_for(waiting, 5)
 
-    assert (room.is_full, spool.size < 200) == (False, True)
+    assert (limit.is_full, spool.size < 200) == (False, True)
 
 
-async def test_what_was_acknowledged_is_forgotten_before_the_bound_is_reached(spool: Spool, room: Room) -> None:
+async def test_what_was_acknowledged_is_forgotten_before_the_bound_is_reached(spool: Spool, limit: SpoolLimit) -> None:
     for _ in range(1000):
-        await room.wait()
+        await limit.wait()
         spool.append(EVENT)
         spool.acknowledge(spool.last)
         assert spool.size < MAX_BYTES / 10
@@ -78,9 +78,9 @@ async def test_what_was_acknowledged_is_forgotten_before_the_bound_is_reached(sp
     assert spool.last == 1000
 
 
-async def test_large_values_count(spool: Spool, blobs: Blobs, room: Room) -> None:
+async def test_large_values_count(spool: Spool, blobs: Blobs, limit: SpoolLimit) -> None:
     digest = blobs.keep(b"x" * MAX_BYTES) or ""
-    waiting = asyncio.create_task(room.wait())
+    waiting = asyncio.create_task(limit.wait())
     assert await is_waiting(waiting)
 
     blobs.forget(digest)
@@ -88,11 +88,13 @@ async def test_large_values_count(spool: Spool, blobs: Blobs, room: Room) -> Non
     await asyncio.wait_for(waiting, 5)
 
 
-async def test_a_full_disk_is_waited_for_and_used_when_it_has_room_again(spool: Spool, room: Room, root: Path) -> None:
+async def test_a_full_disk_is_waited_for_and_used_when_it_has_room_again(
+    spool: Spool, limit: SpoolLimit, root: Path
+) -> None:
     spool.append(EVENT)
     with full_disk(root / "spool", room=10):
         spool.append(EVENT)
-        waiting = asyncio.create_task(room.wait())
+        waiting = asyncio.create_task(limit.wait())
         assert await is_waiting(waiting)
     await asyncio.wait_for(waiting, 5)
 
@@ -101,7 +103,7 @@ async def test_a_full_disk_is_waited_for_and_used_when_it_has_room_again(spool: 
 
 
 async def test_a_full_disk_costs_time_alone_while_everything_is_acknowledged(
-    spool: Spool, room: Room, root: Path
+    spool: Spool, limit: SpoolLimit, root: Path
 ) -> None:
     spool.append(EVENT)
     spool.acknowledge(1)
@@ -109,7 +111,7 @@ async def test_a_full_disk_costs_time_alone_while_everything_is_acknowledged(
         for number in range(2, 12):
             spool.append(EVENT)
             spool.acknowledge(number)
-            await asyncio.wait_for(room.wait(), 5)
+            await asyncio.wait_for(limit.wait(), 5)
 
     assert spool.last == 11
 
@@ -142,7 +144,7 @@ async def test_an_agent_waits_while_too_much_waits_to_be_sent_and_goes_on_when_i
     await worker.start(acceptance=(), max_turns=100, spool_bytes=60_000, heartbeat_seconds=0.1)
     await until_full(platform)
     await assert_agent_waits(platform)
-    waiting = worker.places.spool.stat().st_size
+    waiting = worker.paths.spool.stat().st_size
     # The bound, and the event that reached it.
     assert 60_000 <= waiting < 60_000 + 30_000
 
@@ -155,7 +157,7 @@ async def test_an_agent_waits_while_too_much_waits_to_be_sent_and_goes_on_when_i
 async def test_a_full_spool_volume_stops_the_agent_and_no_more(worker: Worker, platform: Platform) -> None:
     platform.steps = WORK
     platform.batch_status = 503
-    argv = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", SMALL_DISK, str(worker.places.private)]
+    argv = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", SMALL_DISK, str(worker.paths.private)]
     environ = worker.environ(acceptance=(), max_turns=100, heartbeat_seconds=0.1)
     await worker.launch([*argv, *worker_argv()], environ)
     await until_full(platform)

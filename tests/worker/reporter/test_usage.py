@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from omoi_os.worker.processes import tree
-from omoi_os.worker.reporter.usage import Agent, Usage
+from omoi_os.worker.reporter.usage import AgentProcesses, UsageMeter
 from omoi_os.worker.startup.driver_start import MARK_NAME
 
 MARK = "0123456789abcdef"
@@ -41,7 +41,7 @@ class Tools:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
-        self.agent = Agent(process.pid, MARK)
+        self.agent = AgentProcesses(process.pid, MARK)
 
     async def start(self, kind: str) -> int:
         """The process id of what was started."""
@@ -84,7 +84,7 @@ async def asleep(pid: int) -> None:
 
 
 async def test_a_process_that_a_tool_waits_for_is_work(tools: Tools, root: Path) -> None:
-    usage = Usage([root])
+    usage = UsageMeter([root])
     idle = await usage.measure(tools.agent, in_tool=False)
     assert (idle["children"], idle["busy"]) == (0, False)
 
@@ -102,7 +102,7 @@ async def test_a_process_that_a_tool_waits_for_is_work(tools: Tools, root: Path)
 
 
 async def test_what_a_tool_left_behind_is_work_only_while_it_computes(tools: Tools, root: Path) -> None:
-    usage = Usage([root])
+    usage = UsageMeter([root])
     daemon = await tools.start("daemon")
     await asleep(daemon)
     try:
@@ -115,7 +115,7 @@ async def test_what_a_tool_left_behind_is_work_only_while_it_computes(tools: Too
 
 
 async def test_the_end_of_one_process_does_not_hide_the_work_of_another(tools: Tools, root: Path) -> None:
-    usage = Usage([root])
+    usage = UsageMeter([root])
     worked_long, works = await tools.start("daemon"), await tools.start("spinner")
     try:
         await usage.measure(tools.agent, in_tool=False)
@@ -133,7 +133,7 @@ def has_ended(pid: int) -> bool:
 
 
 async def test_the_disk_is_looked_at_every_other_time(root: Path) -> None:
-    usage = Usage([root])
+    usage = UsageMeter([root])
     (root / "deep").mkdir()
     (root / "deep" / "file").write_bytes(b"x" * (3 << 20))
     (root / "elsewhere").symlink_to("/usr")

@@ -31,7 +31,7 @@ def workspace(root: Path) -> Path:
 
 @pytest.fixture
 async def changes(workspace: Path, root: Path) -> Changes:
-    """A comparison that has begun."""
+    """A comparison that has started."""
     changes = Changes(workspace, root / "tree")
     assert (await changes.begin()).error is None
     return changes
@@ -215,9 +215,9 @@ async def test_without_git_one_error_says_so_and_nothing_is_covered(
 ) -> None:
     monkeypatch.setenv("PATH", str(root / "nothing"))
     changes = Changes(workspace, root / "tree")
-    begun = await changes.begin()
+    first = await changes.begin()
 
-    assert begun.error
+    assert first.error
     compared = await changes.compare()
     assert (compared.edits, compared.error) == ((), None)
     assert not await changes.cover(str(workspace / "src" / "a.py"), compared)

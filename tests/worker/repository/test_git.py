@@ -13,7 +13,7 @@ from tests.worker.platform import TOKEN
 
 @pytest.fixture
 def checkout(worker: Worker) -> Repository:
-    return Repository(worker.places, worker.assignment, TOKEN, dict(os.environ))
+    return Repository(worker.paths, worker.assignment, TOKEN, dict(os.environ))
 
 
 def push(seed: Path, branch: str, **files: str) -> None:
@@ -92,7 +92,7 @@ async def test_the_token_is_in_no_file_and_no_argument(checkout: Repository) -> 
 @pytest.fixture
 def mirror(checkout: Repository, repository: Path) -> Path:
     """A mirror of the repository, as a provider binds it in: as root, another user owns it."""
-    path = checkout.places.mirror
+    path = checkout.paths.mirror
     git(repository, "clone", "--quiet", "--mirror", str(repository), str(path))
     if os.geteuid() == 0:
         for entry in (path, *path.rglob("*")):

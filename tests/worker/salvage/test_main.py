@@ -24,18 +24,18 @@ ENDINGS = {"agent.completed", "agent.failed", "agent.shutdown"}
 async def leave_behind(worker: Worker) -> None:
     """What a worker that was killed at work leaves: a checkout with changes, a spool with a blob, a transcript."""
     worker.home.mkdir()
-    await Repository(worker.places, worker.assignment, TOKEN, dict(os.environ)).check_out()
+    await Repository(worker.paths, worker.assignment, TOKEN, dict(os.environ)).check_out()
     (worker.workspace / "half.py").write_text("half\n")
     (worker.workspace / ".git" / "index.lock").touch()
-    spool = Spool(worker.places.spool)
+    spool = Spool(worker.paths.spool)
     for number in range(1, 251):
         spool.append(Event("agent.message", {"text": f"said {number}"}, event_id=f"e{number}"))
-    digest = Blobs(worker.places.blobs).keep(b"large")
+    digest = Blobs(worker.paths.blobs).keep(b"large")
     spool.append(Event("agent.message", {"text": "cut", "text_blob": digest}, event_id="blob"))
     spool.close()
-    with worker.places.spool.open("ab") as torn:
+    with worker.paths.spool.open("ab") as torn:
         torn.write(b"torn tail")
-    session = worker.places.agent_config / "projects" / "-workspace" / f"{SESSION}.jsonl"
+    session = worker.home / ".claude" / "projects" / "-workspace" / f"{SESSION}.jsonl"
     session.parent.mkdir(parents=True)
     session.write_text('{"type": "user"}\n')
 
@@ -55,7 +55,7 @@ async def test_a_killed_worker_loses_nothing_and_the_next_attempt_goes_on(
     code, found = await worker.salvage()
 
     assert (code, found["problems"], found["stopped_worker"]) == (0, [], False)
-    spooled = read_frames(worker.places.spool.read_bytes())
+    spooled = read_frames(worker.paths.spool.read_bytes())
     assert [event["event_type"] for event in platform.events] == [event.event_type for event in spooled]
     assert [event.event_type for event in spooled if event.event_type in ENDINGS] == ["agent.shutdown"]
     ending = platform.events[-1]["event_data"]
@@ -145,7 +145,7 @@ async def test_sigterm_ends_it_at_once_and_it_tells_what_is_safe(worker: Worker,
     found = json.loads(out)
     assert (process.returncode, found["events_left"], found["transcript_saved"]) == (1, 252, True)
     assert "SIGTERM" in found["problems"][-1]
-    assert not [path for path in worker.places.private.iterdir() if path.name.startswith("index.")]
+    assert not [path for path in worker.paths.private.iterdir() if path.name.startswith("index.")]
 
 
 async def test_without_any_variables_it_says_what_is_missing(worker: Worker) -> None:

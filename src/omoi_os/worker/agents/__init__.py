@@ -1,1 +1,1 @@
-"""Agent drivers, one package each."""
+"""Agent drivers: the interface they implement, the registry, and one package for each agent."""

@@ -36,7 +36,7 @@ async def run_checks(
 
 
 async def _run(command: str, *, workspace: Path, environ: Mapping[str, str], seconds: float) -> tuple[int, str]:
-    """Run one command to its end and take everything that it started along."""
+    """Attempt one command to its end and take everything that it started along."""
     mark = secrets.token_hex(8)
     reading, writing = os.pipe()
     process = await asyncio.create_subprocess_exec(

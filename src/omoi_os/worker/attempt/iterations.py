@@ -1,4 +1,4 @@
-"""Iterations: an implementation goes on, round by round, until its checks pass or it is no use any more."""
+"""Iterations: an implementation continues until its checks pass or more turns would not help."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from omoi_os.protocol.events import EventType
 from omoi_os.worker.attempt.checks import describe
 from omoi_os.worker.attempt.failures import Failure
-from omoi_os.worker.reporter.driver_link import Exchange
+from omoi_os.worker.reporter.driver_link import DriverLink
 from omoi_os.worker.reporter.report import Report
 
 MAX_ITERATIONS = 10
-#: So many rounds in a row that end in an error, or that change nothing while the checks fail, are the last.
+#: The work stops after this many iterations in a row that fail, or that change no file while the checks fail.
 MAX_ERRORS = 3
 RETRY_SECONDS = 2.0
 
@@ -21,11 +21,11 @@ Check = dict[str, Any]
 
 
 class Iterations:
-    """The rounds of one run. A round is a turn of the agent, and the checks after it."""
+    """The iterations of one conversation. Each is a turn of the agent and the checks after it."""
 
     def __init__(
         self,
-        exchange: Exchange,
+        link: DriverLink,
         report: Report,
         *,
         check: Callable[[], Awaitable[list[Check]]],
@@ -33,8 +33,8 @@ class Iterations:
         notes: Callable[[], str],
         deadline: float | None,
     ) -> None:
-        """`check` runs the checks, `look` tells states of the files apart, `deadline` is a time of the event loop."""
-        self._exchange = exchange
+        """`check` runs the checks, `look` fingerprints the files, `deadline` is a time of the event loop."""
+        self._link = link
         self._report = report
         self._check = check
         self._look = look
@@ -45,11 +45,11 @@ class Iterations:
         self._late = False
         self._stopping: asyncio.Task[None] | None = None
         self.number = 0
-        #: Why it is over: verified, no_progress, max_iterations, time, errors, interrupted, or what the agent said.
+        #: verified, no_progress, max_iterations, time, errors, interrupted, or the model's own reason.
         self.stop_reason: str | None = None
 
     async def run(self) -> Failure | None:
-        """From a turn that has begun to the end of the last round; a failure only when there is nothing to hand in."""
+        """Run until the last iteration. Return a failure only if there is nothing to push."""
         loop = asyncio.get_running_loop()
         timer = loop.call_at(self._deadline, self._stop_late) if self._deadline is not None else None
         self._seen = await self._look()
@@ -57,8 +57,8 @@ class Iterations:
             while True:
                 self.number += 1
                 self._emit(EventType.ITERATION_STARTED, {})
-                failure = await self._exchange.turn()
-                if failure is not None and not await self._try_again(failure):
+                failure = await self._link.turn()
+                if failure is not None and not await self._retry(failure):
                     return failure
                 if failure is None and await self._is_over():
                     return None
@@ -68,24 +68,24 @@ class Iterations:
 
     def _stop_late(self) -> None:
         self._late = True
-        self._stopping = asyncio.create_task(self._exchange.interrupt())
+        self._stopping = asyncio.create_task(self._link.interrupt())
 
-    async def _try_again(self, failure: Failure) -> bool:
-        """Whether another round was begun after an error."""
+    async def _retry(self, failure: Failure) -> bool:
+        """Start another iteration after an error that may pass. Return whether one was started."""
         self._errors += 1
         self._emit(EventType.ITERATION_FAILED, {"error": failure.error})
         self.stop_reason = failure.stop_reason
-        if not failure.is_passing or self._exchange.closing or self._late:
+        if not failure.is_passing or self._link.closing or self._late:
             return False
         if self._errors >= MAX_ERRORS or self.number >= MAX_ITERATIONS:
             self.stop_reason = "errors"
             return False
         await asyncio.sleep(RETRY_SECONDS * self._errors)
-        await self._exchange.ask(f"You were cut off by an error of the model's host ({failure.error}). Go on.")
+        await self._link.ask(f"An error of the model's host interrupted you ({failure.error}). Continue.")
         return True
 
     async def _is_over(self) -> bool:
-        """Check what there is; whether the round that just ended was the last."""
+        """Run the checks. Return whether the iteration that just ended was the last."""
         self.stop_reason = self._why_over()
         checks = [] if self.stop_reason else await self._check()
         passed = all(check["exit_code"] == 0 for check in checks)
@@ -93,20 +93,20 @@ class Iterations:
             self._emit(EventType.ITERATION_VALIDATION, {"passed": passed, "checks": checks})
             self.stop_reason = "verified" if passed else await self._why_give_up()
         elif not self.stop_reason:
-            self.stop_reason = str(self._exchange.result.get("stop_reason") or "end_turn")
+            self.stop_reason = self._link.stop_reason or "end_turn"
         data = {"passed": passed if checks else None, "notes": self._notes() or None}
         self._emit(EventType.ITERATION_COMPLETED, {key: value for key, value in data.items() if value is not None})
         if self.stop_reason is None:
-            await self._exchange.ask(self._prompt(checks))
+            await self._link.ask(self._prompt(checks))
         return self.stop_reason is not None
 
     def _why_over(self) -> str | None:
         if self._late:
             return "time"
-        return "interrupted" if self._exchange.interrupted else None
+        return "interrupted" if self._link.interrupted else None
 
     async def _why_give_up(self) -> str | None:
-        """Why no further round is worth it although the checks fail; None when one is."""
+        """Return why another iteration would not help although the checks fail, or None."""
         before, self._seen = self._seen, await self._look()
         self._errors = self._errors + 1 if self._seen == before else 0
         if self._errors >= MAX_ERRORS:
@@ -117,13 +117,13 @@ class Iterations:
 
     def _prompt(self, checks: list[Check]) -> str:
         failed = describe([check for check in checks if check["exit_code"] != 0])
-        parts = [f"The work is not accepted yet (round {self.number} of {MAX_ITERATIONS}):", failed]
+        parts = [f"The work is not accepted yet (iteration {self.number} of {MAX_ITERATIONS}):", failed]
         if notes := self._notes():
             parts.append(f"Your notes so far:\n{notes}")
-        parts.append("Go on until every acceptance command exits with 0.")
+        parts.append("Continue until every acceptance command exits with 0.")
         return "\n\n".join(parts)
 
     def _emit(self, event_type: str, data: dict[str, Any]) -> None:
-        cost = self._exchange.figures.data(turn=self._report.turn)["cost_usd"]
+        cost = self._link.totals.data(turn=self._report.turn)["cost_usd"]
         about = {"iteration": self.number, "max_iterations": MAX_ITERATIONS, "turn": self._report.turn}
         self._report.emit(event_type, {**about, **data, "cost_usd": cost})

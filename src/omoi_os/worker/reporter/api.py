@@ -56,12 +56,12 @@ class Api:
             "PUT", f"{self._sandbox}/blobs/{digest}", body=content, content_type="application/octet-stream"
         )
 
-    async def put_transcript(self, session_id: str, piece: http.Piece, *, timeout: float) -> http.Answer:
+    async def put_transcript(self, session_id: str, part: http.FilePart, *, timeout: float) -> http.Answer:
         """Keep a part of the agent's session, so that another sandbox can resume it; 409 when it does not fit."""
         return await self._send(
             "PUT",
-            f"{self._sandbox}/transcript?session_id={quote(session_id, safe='')}&offset={piece.start}",
-            body=piece,
+            f"{self._sandbox}/transcript?session_id={quote(session_id, safe='')}&offset={part.start}",
+            body=part,
             content_type="application/x-ndjson",
             timeout=timeout,
         )
@@ -112,7 +112,7 @@ class Api:
         method: str,
         url: str,
         *,
-        body: bytes | Path | http.Piece = b"",
+        body: bytes | Path | http.FilePart = b"",
         content_type: str | None = None,
         timeout: float | None = None,
         max_bytes: int = http.MAX_ANSWER_BYTES,

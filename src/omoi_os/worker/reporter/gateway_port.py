@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 from omoi_os.protocol.paths import GATEWAY_PORT
-from omoi_os.worker.paths import Places
+from omoi_os.worker.paths import WorkerPaths
 
 #: How long a caller is kept waiting while the gateway is away.
 CONNECT_SECONDS = 30.0
@@ -76,7 +76,7 @@ async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 async def _run() -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    server = await open_gateway_port(Places.from_environ(os.environ).gateway_socket)
+    server = await open_gateway_port(WorkerPaths.from_environ(os.environ).gateway_socket)
     await stop.wait()
     server.close()
 

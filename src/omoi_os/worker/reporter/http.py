@@ -23,7 +23,7 @@ class HttpError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FilePart:
     """A part of a file, to be sent from disk."""
 
     path: Path
@@ -60,11 +60,11 @@ async def request(
     url: str,
     *,
     headers: Mapping[str, str],
-    body: bytes | Path | Piece = b"",
+    body: bytes | Path | FilePart = b"",
     timeout: float,
     max_bytes: int = MAX_ANSWER_BYTES,
 ) -> Answer:
-    """Send a request and read its answer; a `Path` or a `Piece` of one is sent from disk, bit by bit."""
+    """Send a request and read its answer; a `Path` or a `FilePart` of one is sent from disk, bit by bit."""
     try:
         async with asyncio.timeout(timeout):
             return await _exchange(method, url, headers=headers, body=body, max_bytes=max_bytes)
@@ -90,7 +90,7 @@ async def receive(connection: socket.socket, *, timeout: float) -> Answer:
 
 
 async def _exchange(
-    method: str, url: str, *, headers: Mapping[str, str], body: bytes | Path | Piece, max_bytes: int
+    method: str, url: str, *, headers: Mapping[str, str], body: bytes | Path | FilePart, max_bytes: int
 ) -> Answer:
     parts = urlsplit(url)
     secure = parts.scheme == "https"
@@ -117,18 +117,18 @@ async def _exchange(
             await writer.wait_closed()
 
 
-def _size(body: bytes | Path | Piece) -> int:
-    if isinstance(body, Piece):
+def _size(body: bytes | Path | FilePart) -> int:
+    if isinstance(body, FilePart):
         return body.size
     return len(body) if isinstance(body, bytes) else body.stat().st_size
 
 
-async def _send(writer: asyncio.StreamWriter, body: bytes | Path | Piece, *, size: int) -> None:
+async def _send(writer: asyncio.StreamWriter, body: bytes | Path | FilePart, *, size: int) -> None:
     if isinstance(body, bytes):
         writer.write(body)
         await writer.drain()
         return
-    path, start = (body.path, body.start) if isinstance(body, Piece) else (body, 0)
+    path, start = (body.path, body.start) if isinstance(body, FilePart) else (body, 0)
     with path.open("rb") as file:
         file.seek(start)
         while size > 0 and (chunk := file.read(min(CHUNK_BYTES, size))):

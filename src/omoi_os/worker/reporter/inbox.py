@@ -57,16 +57,16 @@ class Inbox:
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
             pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 
-    async def look(self, *, seconds: float) -> None:
+    async def check(self, *, seconds: float) -> None:
         """Fetch what is there right now; an API that is away is waited for, but not longer than this."""
         pause = FIRST_PAUSE_SECONDS
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while not await self._has_looked():
+                while not await self._can_poll():
                     await asyncio.sleep(pause)
                     pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 
-    async def _has_looked(self) -> bool:
+    async def _can_poll(self) -> bool:
         try:
             await self._poll(0)
         except HttpError:

@@ -1,4 +1,4 @@
-"""The report: every event goes through here into the spool; it also knows where the agent is."""
+"""The report: numbers every event into the spool, and knows what the agent is doing."""
 
 from __future__ import annotations
 
@@ -6,48 +6,28 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
+from omoi_os.protocol.agent import AgentEvent, BadMessage
 from omoi_os.protocol.assignment import DEFAULT_SPOOL_BYTES
 from omoi_os.protocol.events import Event, EventSource, EventType
 from omoi_os.worker.reporter.blobs import Blobs
-from omoi_os.worker.reporter.driver_process import NotJson
 from omoi_os.worker.reporter.spool import Spool
-from omoi_os.worker.reporter.spool_limit import Room
+from omoi_os.worker.reporter.spool_limit import SpoolLimit
 from omoi_os.worker.reporter.truncation import bounded
 
-#: What the agent child may report; beginnings and endings are the worker's own to tell.
-RELAYED = frozenset(
-    {
-        EventType.AGENT_SYSTEM_MESSAGE,
-        EventType.AGENT_ASSISTANT_MESSAGE,
-        EventType.AGENT_THINKING,
-        EventType.AGENT_MESSAGE,
-        EventType.AGENT_TOOL_USE,
-        EventType.AGENT_TOOL_COMPLETED,
-        EventType.AGENT_USER_TOOL_RESULT,
-        EventType.AGENT_FILE_EDITED,
-        EventType.AGENT_SUBAGENT_INVOKED,
-        EventType.AGENT_SUBAGENT_COMPLETED,
-        EventType.AGENT_SKILL_INVOKED,
-        EventType.AGENT_RATE_LIMITED,
-        EventType.AGENT_STREAM_ERROR,
-        EventType.AGENT_ERROR,
-    }
-)
-
-#: A child that sends more nonsense than this is not told on any further.
-MAX_UNREADABLE = 20
+#: How many invalid messages of one driver are reported.
+MAX_BAD_MESSAGES = 20
 
 
 class Report:
-    """Gives every event its time, its id and its place in the spool."""
+    """Gives every event a time and an id, and appends it to the spool."""
 
     def __init__(self, spool: Spool, *, blobs: Blobs, max_bytes: int = DEFAULT_SPOOL_BYTES) -> None:
-        """`max_bytes` is how much may wait on disk before the agent has to."""
+        """`max_bytes` is how much may wait on disk before the agent has to wait."""
         self._spool = spool
         self._blobs = blobs
-        self._room = Room(spool, blobs, max_bytes=max_bytes)
-        self._unreadable = 0
-        #: Tools that run now: the name and since when.
+        self._limit = SpoolLimit(spool, blobs, max_bytes=max_bytes)
+        self._bad_messages = 0
+        #: Running tools: the name and the start time.
         self._tools: dict[str, tuple[str, str]] = {}
         self.phase = "starting"
         self.turn = 0
@@ -56,7 +36,7 @@ class Report:
         self.session_id: str | None = None
 
     def emit(self, event_type: str, data: dict[str, Any], *, source: str = EventSource.WORKER) -> None:
-        """Spool one event; what the worker tells by itself carries the agent's turn, once there is one."""
+        """Spool one event. Events of the worker carry the agent's turn, once there is one."""
         if source == EventSource.WORKER and self.turn:
             data = {"turn": self.turn, **data}
         event = Event(
@@ -68,29 +48,25 @@ class Report:
         )
         self._spool.append(event)
 
-    async def wait_for_room(self) -> None:
-        """Return when what the agent says next can be written down; until then it has to wait."""
-        await self._room.wait()
+    async def wait_for_space(self) -> None:
+        """Return when the next event of the agent can be stored; until then the agent has to wait."""
+        await self._limit.wait()
 
-    def relay(self, message: dict[str, Any] | NotJson) -> None:
-        """Spool what the agent child says, whatever it is; nothing in it may stop the worker."""
-        if isinstance(message, NotJson):
-            self._complain(str(message))
-            return
-        event_type, data = message.get("event_type"), message.get("event_data")
-        if not isinstance(event_type, str) or event_type not in RELAYED or not isinstance(data, dict):
-            self._complain(f"The agent sent an event that it may not send: {str(event_type)[:100]}.")
+    def relay(self, report: AgentEvent | BadMessage) -> None:
+        """Spool an event of the agent driver. Nothing a driver sends raises here."""
+        if isinstance(report, BadMessage):
+            self._report_bad_message(f"The agent driver sent an invalid message: {report}.")
             return
         try:
-            self._follow(event_type, data)
-            self.emit(event_type, data, source=EventSource.AGENT)
+            self._follow(report.event_type, report.event_data)
+            self.emit(report.event_type, report.event_data, source=EventSource.AGENT)
         except (ValueError, TypeError, RecursionError) as error:
-            self._complain(f"The agent sent an event that cannot be stored: {error}")
+            self._report_bad_message(f"The agent driver sent an event that cannot be stored: {error}.")
 
-    def _complain(self, error: str) -> None:
-        self._unreadable += 1
-        if self._unreadable <= MAX_UNREADABLE:
-            hint = "The agent's process is damaged or was tampered with."
+    def _report_bad_message(self, error: str) -> None:
+        self._bad_messages += 1
+        if self._bad_messages <= MAX_BAD_MESSAGES:
+            hint = "The agent driver is damaged or was tampered with."
             self.emit(EventType.AGENT_ERROR, {"error": error, "error_type": "unknown", "hint": hint})
 
     def _follow(self, event_type: str, data: dict[str, Any]) -> None:
@@ -104,11 +80,9 @@ class Report:
                 self._tools[tool_use_id] = (str(data.get("tool"))[:100], datetime.now(UTC).isoformat())
         elif event_type == EventType.AGENT_TOOL_COMPLETED:
             self._tools.pop(tool_use_id, None)
-        elif event_type == EventType.AGENT_SYSTEM_MESSAGE and isinstance(data.get("session_id"), str):
-            self.session_id = data["session_id"]
 
     def forget_tools(self) -> None:
-        """A turn is over: whatever ran in it does not run any more, told or not."""
+        """Forget running tools: their turn has ended, whether or not their end was reported."""
         self._tools.clear()
 
     @property
@@ -117,7 +91,7 @@ class Report:
         return bool(self._tools)
 
     def status(self) -> dict[str, Any]:
-        """Where the agent is, for the heartbeat."""
+        """Return what the agent is doing, for the heartbeat."""
         tool, since = next(reversed(self._tools.values()), (None, None))
         return {
             "status": self.phase,
@@ -125,5 +99,5 @@ class Report:
             "current_tool": tool,
             "current_tool_since": since,
             "spooled": self._spool.waiting,
-            "spool_full": self._room.is_full,
+            "spool_full": self._limit.is_full,
         }

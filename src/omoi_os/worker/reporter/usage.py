@@ -25,15 +25,15 @@ _MB = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class AgentProcesses:
     """How the agent's processes are found: the child's id, and the mark that all below it carry."""
 
     pid: int
     mark: str
 
 
-class Usage:
-    """Measures, and remembers what one measurement needs of the one before."""
+class UsageMeter:
+    """Measures resources, and compares each measurement with the previous one."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
@@ -42,7 +42,7 @@ class Usage:
         #: The CPU time of each process that a tool started, as of the last beat.
         self._tools_cpu: dict[int, float] = {}
 
-    async def measure(self, agent: Agent | None, *, in_tool: bool) -> dict[str, Any]:
+    async def measure(self, agent: AgentProcesses | None, *, in_tool: bool) -> dict[str, Any]:
         """The resources of the whole sandbox, and whether something that a tool started is at work."""
         processes = survey()
         here = of_sandbox(processes)
@@ -65,7 +65,7 @@ class Usage:
         }
 
 
-def _tool_processes(agent: Agent, processes: dict[int, Process]) -> set[int]:
+def _tool_processes(agent: AgentProcesses, processes: dict[int, Process]) -> set[int]:
     """What the agent's tools started: all below the CLI, also what has lost its parent, but not the CLI itself."""
     cli = {pid for pid, process in processes.items() if process.parent == agent.pid}
     found = below(agent.pid, processes) | marked(agent.mark, processes)

@@ -12,7 +12,7 @@ from typing import Any
 
 from omoi_os.worker.reporter.blobs import MAX_BLOB_BYTES
 from omoi_os.worker.repository.patches import file_edit, left_out_diff, read_edits
-from omoi_os.worker.repository.tree import Left, Snapshot, Tree, TreeError
+from omoi_os.worker.repository.snapshots import LeftOut, Snapshot, SnapshotError, Snapshots
 
 #: What one tool call is told to have changed, at the most, and the diff of all that together.
 MAX_FILES = 500
@@ -48,7 +48,7 @@ class Changes:
     def __init__(self, workspace: Path, folder: Path) -> None:
         """`folder` is where the tree's repository lies."""
         self._workspace = workspace
-        self._tree = Tree(workspace, folder)
+        self._tree = Snapshots(workspace, folder)
         self._last: Snapshot | None = None
         self._errors = 0
         self._not_before = 0.0
@@ -69,7 +69,7 @@ class Changes:
             before = _git_seconds()
             try:
                 return await self._compare(self._last)
-            except (TreeError, OSError) as error:
+            except (SnapshotError, OSError) as error:
                 return await self._begin(reason=error)
             finally:
                 took = _git_seconds() - before
@@ -101,7 +101,7 @@ class Changes:
             try:
                 await self._tree.open()
                 self._last = await self._tree.snapshot()
-            except (TreeError, OSError) as failed:
+            except (SnapshotError, OSError) as failed:
                 error = failed
         return Compared(error=None if told or error is None else str(error))
 
@@ -122,7 +122,7 @@ class Changes:
         return Compared(tuple(told), untold=untold + len(left[room:]))
 
 
-def unseen(error: str) -> dict[str, Any]:
+def missing_changes(error: str) -> dict[str, Any]:
     """The data of the error that file changes may be missing."""
     return {"error": error, "error_type": "tool", "hint": "File changes may be missing from the events."}
 
@@ -137,7 +137,7 @@ def _relative(workspace: Path, path: str) -> str:
     return os.path.relpath(os.path.realpath(workspace / path), os.path.realpath(workspace))
 
 
-def _left_out(before: Mapping[str, Left], after: Mapping[str, Left], workspace: Path) -> Iterator[dict[str, Any]]:
+def _left_out(before: Mapping[str, LeftOut], after: Mapping[str, LeftOut], workspace: Path) -> Iterator[dict[str, Any]]:
     """The changes of files that are too large, or too many, for the tree."""
     for name in sorted(before.keys() | after.keys()):
         left = after.get(name)
@@ -153,17 +153,17 @@ def _left_out(before: Mapping[str, Left], after: Mapping[str, Left], workspace: 
 async def session_changes(workspace: Path, folder: Path, *, base: str) -> dict[str, Any]:
     """What an ending event tells of all that differs from a commit. Nobody else may compare the workspace meanwhile."""
     try:
-        return {"session_diff": await _session_diff(Tree(workspace, folder), base)}
-    except (TreeError, OSError) as error:
+        return {"session_diff": await _session_diff(Snapshots(workspace, folder), base)}
+    except (SnapshotError, OSError) as error:
         return {"session_diff_error": str(error)}
 
 
-async def _session_diff(tree: Tree, base: str) -> str:
+async def _session_diff(tree: Snapshots, base: str) -> str:
     """One unified diff; what is too large to be kept is cut just beyond that."""
     try:
         await tree.open()
         now = await tree.snapshot()
-    except TreeError:
+    except SnapshotError:
         tree.forget()
         await tree.open()
         now = await tree.snapshot()

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from omoi_os.protocol.assignment import Assignment
-from omoi_os.worker.paths import Places
+from omoi_os.worker.paths import WorkerPaths
 from omoi_os.worker.processes import end_tree
-from omoi_os.worker.repository import prepared
+from omoi_os.worker.repository import prepared_checkout
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ def write_excluded(git_dir: Path) -> None:
 class Repository:
     """The task's checkout. Hooks and personal settings never run in these commands."""
 
-    places: Places
+    paths: WorkerPaths
     assignment: Assignment
     token: str
     environ: Mapping[str, str]
@@ -63,7 +63,7 @@ class Repository:
     @property
     def workspace(self) -> Path:
         """Where the branch is checked out."""
-        return self.places.workspace
+        return self.paths.workspace
 
     @property
     def wip(self) -> str:
@@ -110,7 +110,7 @@ class Repository:
             ("gc.auto", "0"),
             ("safe.directory", str(self.workspace)),
             # Another user of this machine owns it.
-            ("safe.directory", str(self.places.mirror)),
+            ("safe.directory", str(self.paths.mirror)),
         ]
         environ = {
             "PATH": self.environ.get("PATH", os.defpath),
@@ -142,13 +142,13 @@ class Repository:
 
     def remember_base(self, commit: str) -> None:
         """Note what is pushed already; all else in a workspace is unfinished."""
-        self.places.base_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        partial = self.places.base_file.with_suffix(".new")
+        self.paths.base_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        partial = self.paths.base_file.with_suffix(".new")
         partial.write_text(commit)
-        partial.replace(self.places.base_file)
+        partial.replace(self.paths.base_file)
 
     async def _is_checked_out(self) -> bool:
-        if not self.places.base_file.exists() or not (self.workspace / ".git").exists():
+        if not self.paths.base_file.exists() or not (self.workspace / ".git").exists():
             return False
         try:
             await self._pushed()
@@ -173,10 +173,10 @@ class Repository:
     async def _clone(self) -> None:
         # A prepared checkout and a mirror only make it quicker; whatever is wrong with them must not stop the task.
         with contextlib.suppress(GitError, OSError):
-            return await prepared.switch(self, author=AUTHOR_NAME, email=AUTHOR_EMAIL)
-        if self.places.mirror.is_dir():
+            return await prepared_checkout.switch(self, author=AUTHOR_NAME, email=AUTHOR_EMAIL)
+        if self.paths.mirror.is_dir():
             with contextlib.suppress(GitError):
-                return await self._clone_with(f"--reference-if-able={self.places.mirror}")
+                return await self._clone_with(f"--reference-if-able={self.paths.mirror}")
         return await self._clone_with()
 
     async def _clone_with(self, *options: str) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.worker.attempt.failures import Failure
 from omoi_os.worker.repository.git import GitError, Repository
-from omoi_os.worker.repository.unfinished import save_unfinished_work
+from omoi_os.worker.repository.unfinished_work import save_unfinished_work
 
 
 @dataclass(frozen=True, slots=True)
-class HandedIn:
+class Published:
     """What a branch holds now, and what this sandbox changed in it."""
 
     branch_name: str
@@ -21,7 +21,7 @@ class HandedIn:
     files_changed: tuple[str, ...] = ()
 
 
-async def hand_in(repository: Repository, base: str | None, *, aside: bool = False) -> HandedIn | Failure:
+async def publish(repository: Repository, base: str | None, *, aside: bool = False) -> Published | Failure:
     """Commit and push, where that is what is expected; may be repeated. `base` is the commit it all began from.
 
     With `aside` the work goes to the work-in-progress branch: the task's own branch no longer changes once its result
@@ -30,7 +30,7 @@ async def hand_in(repository: Repository, base: str | None, *, aside: bool = Fal
     assignment = repository.assignment
     branch = repository.wip if aside else assignment.branch_name
     if assignment.mode != ExecutionMode.IMPLEMENTATION or not base:
-        return HandedIn(assignment.branch_name, base)
+        return Published(assignment.branch_name, base)
     try:
         await repository.commit(f"{assignment.title}\n\nTask: {assignment.task_id}\n")
         commit = await repository.head()
@@ -43,7 +43,7 @@ async def hand_in(repository: Repository, base: str | None, *, aside: bool = Fal
     except (GitError, OSError) as error:
         final = isinstance(error, GitError) and error.final
         return Failure(str(error), "tool" if final else "network", "The work could not be pushed to its branch.")
-    return HandedIn(branch, commit, tuple(changed))
+    return Published(branch, commit, tuple(changed))
 
 
 async def save_unfinished(repository: Repository, base: str | None) -> str | None:

@@ -1,1 +1,1 @@
-"""Saving what a sandbox still holds after its worker ended."""
+"""Salvage: save the work of a sandbox before it is destroyed."""

@@ -1,4 +1,4 @@
-"""Stopping: ends the reporter of this sandbox from another process, with time to save what it has."""
+"""Stop the reporter of this sandbox from another process, with time to save its work."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import os
 import signal
 from pathlib import Path
 
-from omoi_os.worker.paths import Places
+from omoi_os.worker.paths import WorkerPaths
 from omoi_os.worker.processes import kill_tree
 
-#: What the command line of a reporter holds; its process id may belong to another process by now.
-_REPORTERS = (b"omoi_os.worker.main ", b"omoi_os.worker.startup.warm ")
+#: Parts of a reporter's command line. Its process id may belong to another process by now.
+_REPORTERS = (b"omoi_os.worker.main ", b"omoi_os.worker.startup.warm_start ")
 
 
-async def stop_worker(places: Places, *, seconds: float) -> bool:
-    """Ask the reporter to save and go, if it still runs; kill it when it does not. True if it ran."""
-    pid = _reporter(places)
+async def stop_reporter(paths: WorkerPaths, *, seconds: float) -> bool:
+    """Stop the reporter with SIGTERM, and kill it after the timeout. Return whether it was running."""
+    pid = _reporter(paths)
     if pid is None:
         return False
     try:
@@ -33,7 +33,7 @@ async def stop_worker(places: Places, *, seconds: float) -> bool:
     except ProcessLookupError:
         pass
     except TimeoutError:
-        # It hangs, with the way to the gateway in its hands.
+        # It hangs, and it holds the gateway port.
         kill_tree(pid)
         await ended.wait()
     finally:
@@ -42,9 +42,9 @@ async def stop_worker(places: Places, *, seconds: float) -> bool:
     return True
 
 
-def _reporter(places: Places) -> int | None:
+def _reporter(paths: WorkerPaths) -> int | None:
     try:
-        pid = int(places.pid_file.read_text())
+        pid = int(paths.pid_file.read_text())
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except (OSError, ValueError):
         return None

@@ -1,26 +1,23 @@
-"""The agent child's start. It imports next to nothing, so that the SDK can be loading while the rest is imported."""
+"""Launch the agent driver. Imports next to nothing, so that the driver loads while the reporter does."""
 
 from __future__ import annotations
 
 import _socket
 import os
 
-from omoi_os.worker.command import agent_argv
+from omoi_os.worker.command import driver_argv
 
-#: The variable that tells the agent's processes from all others.
+#: The environment variable that marks every process of the agent.
 MARK_NAME = "OMOI_AGENT"
 
-#: The child's descriptor of the channel.
+#: The number of the channel's descriptor in the driver.
 CHANNEL = 3
 
-AGENT = agent_argv(CHANNEL)
-
-#: Folders below the home that the agent's CLI is pointed to.
-CACHE_FOLDERS = ("claude", "run")
+DRIVER = driver_argv(CHANNEL)
 
 
-class Launched:
-    """A child that was started: its process id, our descriptors of the channel and of its errors, and its mark."""
+class LaunchedDriver:
+    """A launched driver: its process id, our ends of its channel and its stderr, and its mark."""
 
     __slots__ = ("channel", "mark", "pid", "stderr")
 
@@ -31,10 +28,8 @@ class Launched:
         self.mark = mark
 
 
-def launch(home: str, argv: list[str] = AGENT) -> Launched:
-    """Start it; it loads the SDK, says so, and knows nothing of any task until it gets the order to start."""
-    for folder in CACHE_FOLDERS:
-        os.makedirs(f"{home}/.cache/{folder}", mode=0o700, exist_ok=True)  # noqa: PTH103
+def launch(home: str, argv: list[str] = DRIVER) -> LaunchedDriver:
+    """Start the driver process. It knows nothing about any task until it gets `Start`. Raises `OSError`."""
     mark = os.urandom(8).hex()
     ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
     reading, writing = os.pipe()
@@ -59,4 +54,4 @@ def launch(home: str, argv: list[str] = AGENT) -> Launched:
     finally:
         theirs.close()
         os.close(writing)
-    return Launched(pid, channel=ours.detach(), stderr=reading, mark=mark)
+    return LaunchedDriver(pid, channel=ours.detach(), stderr=reading, mark=mark)

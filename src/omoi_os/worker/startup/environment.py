@@ -1,4 +1,4 @@
-"""The environment: what the platform tells a worker at its start."""
+"""The environment with which the platform starts a worker."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omoi_os.protocol.assignment import Assignment
-from omoi_os.worker.paths import Places
+from omoi_os.worker.paths import WorkerPaths
 from omoi_os.worker.startup.variables import assignment as read_assignment
 
 
@@ -18,19 +18,19 @@ class Environment:
     assignment: Assignment
     events_url: str
     token: str
-    places: Places
+    paths: WorkerPaths
     #: All variables, for the processes that the worker starts.
     variables: Mapping[str, str]
 
     @classmethod
     def read(cls, variables: Mapping[str, str]) -> Environment:
-        """Check and read them; `BadEnvironment` names the first that is wrong."""
+        """Read and validate the variables. Raises `BadEnvironment`, which names the first invalid one."""
         assignment = Assignment.from_fields(read_assignment(variables))
         return cls(
             sandbox_id=variables["SANDBOX_ID"],
             assignment=assignment,
             events_url=variables["CALLBACK_URL"],
             token=variables["ANTHROPIC_AUTH_TOKEN"],
-            places=Places.from_environ(variables),
+            paths=WorkerPaths.from_environ(variables),
             variables=variables,
         )

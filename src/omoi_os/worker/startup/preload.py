@@ -1,4 +1,4 @@
-"""Ahead: what a waiting worker imports before there is a task: as much of the rest as its 10 MB have room for."""
+"""What a waiting worker imports before it has a task: as many of the later imports as fit in its 10 MB."""
 
 import contextlib
 import json
@@ -10,9 +10,7 @@ import typing
 import urllib.parse
 
 from omoi_os.protocol import assignment, events, spool
-from omoi_os.worker import paths as places
-from omoi_os.worker import processes
-from omoi_os.worker.attempt import failures
+from omoi_os.worker import paths, processes
 from omoi_os.worker.startup import environment
 
 __all__ = [
@@ -20,10 +18,9 @@ __all__ = [
     "contextlib",
     "environment",
     "events",
-    "failures",
     "json",
     "pathlib",
-    "places",
+    "paths",
     "processes",
     "selectors",
     "signal",

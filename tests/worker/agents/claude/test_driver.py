@@ -1,6 +1,6 @@
 """The agent child: what it keeps of a reply that never becomes whole."""
 
-from omoi_os.worker.agents.claude.driver import PARTIAL_CHARACTERS, Partial
+from omoi_os.worker.agents.claude.driver import PARTIAL_CHARACTERS, PartialReply
 from omoi_os.worker.agents.claude.sdk import AssistantMessage, StreamEvent, TextBlock
 
 
@@ -10,7 +10,7 @@ def delta(text: str, *, parent: str | None = None) -> StreamEvent:
 
 
 def test_the_text_streamed_so_far_is_kept_until_the_reply_is_whole() -> None:
-    partial = Partial()
+    partial = PartialReply()
     for message in (delta("half a "), delta("not mine", parent="toolu_1"), delta("sentence")):
         partial.follow(message)
     assert partial.text == "half a sentence"
@@ -20,7 +20,7 @@ def test_the_text_streamed_so_far_is_kept_until_the_reply_is_whole() -> None:
 
 
 def test_a_long_reply_is_kept_from_its_end() -> None:
-    partial = Partial()
+    partial = PartialReply()
     partial.follow(delta("a" * PARTIAL_CHARACTERS))
     partial.follow(delta("the end"))
 

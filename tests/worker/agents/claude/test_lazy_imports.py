@@ -127,8 +127,8 @@ def test_what_was_derived_from_a_stand_in_says_what_to_use_instead() -> None:
         "except Exception as error: print(json.dumps(f'{type(error).__name__}: {error}'))"
     )
     assert said == (
-        "NotDeferrable: ToolAnnotations was made before mcp.types.ToolAnnotations was loaded;"
-        " use mcp.types.ToolAnnotations itself."
+        "NotDeferrable: ToolAnnotations was created before mcp.types.ToolAnnotations was loaded;"
+        " use mcp.types.ToolAnnotations instead."
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.worker.attempt.test_run import command_line, running_below
+from tests.worker.attempt.test_attempt import command_line, running_below
 from tests.worker.conftest import BRANCH, Worker, git
 from tests.worker.platform import BASH, EDIT, HANG, WRITE, Platform, Step
 
@@ -60,8 +60,8 @@ async def test_a_message_is_in_the_model_request_after_a_tool(
 
     assert code == 0
     assert platform.model_calls == 2
-    places = [platform.asked[1].index(mark(message)) for message in messages]
-    assert places == sorted(places)
+    paths = [platform.asked[1].index(mark(message)) for message in messages]
+    assert paths == sorted(paths)
     assert "x" * 20_000 in platform.asked[1]
     injected = platform.of_type("agent.message_injected")
     assert [event["event_data"]["message_id"] for event in injected] == messages

@@ -1,1 +1,1 @@
-"""The agent driver for Claude: SDK, translation, transcripts, skills, session files."""
+"""The driver for Claude, on the Claude Agent SDK and the CLI that it includes."""

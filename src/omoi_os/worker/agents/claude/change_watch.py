@@ -20,7 +20,7 @@ from omoi_os.worker.repository.changes import READERS, Changes
 HOOK_SECONDS = 60.0
 
 
-class Watch:
+class ChangeWatch:
     """Leaves in the conversation what each call changed, before its result is translated."""
 
     def __init__(self, changes: Changes, conversation: Conversation) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 MAX_OUTPUT_BYTES = 8 * 1024 * 1024
 
 
-def whole_output(structured: Any) -> str | None:
+def full_output(structured: Any) -> str | None:
     """The output that the CLI put into a file because it was too long for the model; None when there is no such file.
 
     The file is the agent's own and may be anything by now: only a regular one is read, and never more than fits.

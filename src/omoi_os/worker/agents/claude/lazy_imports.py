@@ -1,6 +1,8 @@
-"""Deferred packages: what the SDK imports for in-process MCP servers is loaded only when something touches it.
+"""Defer the packages that the SDK imports for in-process MCP servers until something uses them.
 
-`mcp`, `jsonschema` and the pydantic below them take nine tenths of the SDK's import time and two thirds of its memory.
+The driver loads in 94 ms of processor time and 17 MB this way, instead of 497 ms and 50 MB (SDK 0.2.182, measured with
+`mcp`, `jsonschema` and the pydantic below them). It loads while the repository is cloned, which takes about 125 ms, so
+without this every cold start would reach its first model call (P2) about 0.4 s later.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-#: The modules that the SDK imports at its start and uses in nothing but MCP servers of its own process.
+#: The modules that the SDK imports at its start and uses only for MCP servers in its own process.
 NAMES = (
     *("mcp", "mcp.types", "mcp.server", "mcp.shared", "mcp.shared.message", "mcp.shared.memory"),
     "jsonschema",
@@ -20,17 +22,17 @@ NAMES = (
 
 
 class NotDeferrable(Exception):
-    """Something needs a class of which there is only a stand-in."""
+    """Something needs a class that was replaced by a stand-in."""
 
 
 class _StandIn(type):
-    """The class of stand-ins: each is told apart by its module and name, and every use of it is one of the real."""
+    """The class of stand-ins. Calling one, or reading an attribute, uses the real class of the same module and name."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return _real(cls)(*args, **kwargs)
 
     def __getattr__(cls, name: str) -> Any:
-        # The import system and `typing` ask for such names; they are no use.
+        # The import system and `typing` ask for such names, which does not count as a use.
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(_real(cls), name)
@@ -40,20 +42,20 @@ class _StandIn(type):
 
 
 def _real(stand_in: type) -> Any:
-    """What a stand-in stands for. What was derived from one while it stood in cannot be had."""
+    """Return the real class of a stand-in. Raises `NotDeferrable` for a class that was derived from a stand-in."""
     base = stand_in.__bases__[0]
     if base is not object:
         name = f"{base.__module__}.{base.__name__}"
-        raise NotDeferrable(f"{stand_in.__name__} was made before {name} was loaded; use {name} itself.")
+        raise NotDeferrable(f"{stand_in.__name__} was created before {name} was loaded; use {name} instead.")
     return getattr(importlib.import_module(stand_in.__module__), stand_in.__name__)
 
 
 def _ignore_arguments(cls: type[Any], /, **_: Any) -> None:
-    """Classes that the SDK derives are derived with arguments for pydantic."""
+    """Accept the arguments for pydantic with which the SDK derives classes."""
 
 
 class _Module(types.ModuleType):
-    """Stands for a module while the SDK is imported, and after that passes everything on to the real one."""
+    """Replaces a module while the SDK is imported, and forwards to the real one afterwards."""
 
     __path__: list[str] = []
 
@@ -68,7 +70,7 @@ class _Module(types.ModuleType):
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Let what is imported inside see stand-ins for `NAMES`; whoever imports them afterwards gets the real ones."""
+    """Give imports inside the block stand-ins for `NAMES`. Later imports get the real modules."""
     absent = [name for name in NAMES if name not in sys.modules]
     stand_ins = {name: _Module(name) for name in absent}
     for name, module in stand_ins.items():
@@ -81,16 +83,3 @@ def deferred() -> Iterator[None]:
     finally:
         for name in absent:
             del sys.modules[name]
-
-
-@contextmanager
-def absent(name: str) -> Iterator[None]:
-    """Let a package that is not loaded yet be one that is not installed."""
-    if name in sys.modules:
-        yield
-        return
-    sys.modules[name] = None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        del sys.modules[name]

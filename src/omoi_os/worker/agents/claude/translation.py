@@ -20,7 +20,7 @@ from omoi_os.worker.agents.claude.sdk import (
     UserMessage,
 )
 from omoi_os.worker.reporter.truncation import cut_text
-from omoi_os.worker.repository.changes import Compared, unseen
+from omoi_os.worker.repository.changes import Compared, missing_changes
 from omoi_os.worker.repository.diffs import Diff, diff_patch, diff_texts
 from omoi_os.worker.repository.patches import file_edit
 
@@ -47,7 +47,7 @@ class Conversation:
     #: Tools that run now: their name, and when they were started, in seconds.
     tools: dict[str, tuple[str, float]] = field(default_factory=dict)
     #: The last tool's output in full, where the model was told only how it began.
-    whole_output: str | None = None
+    full_output: str | None = None
     #: What calls changed in the workspace, by their ids.
     compared: dict[str, Compared] = field(default_factory=dict)
     #: Calls whose own word about the file that they edit is not needed: the comparison tells of it.
@@ -154,7 +154,7 @@ def _tool_result(
     named = {"tool": tool, "tool_use_id": block.tool_use_id, "is_error": failed, **parent}
     took = {"duration_ms": round((now - started) * 1000)}
     events = [
-        Event(EventType.AGENT_TOOL_COMPLETED, {**named, "output": conversation.whole_output or output, **took}),
+        Event(EventType.AGENT_TOOL_COMPLETED, {**named, "output": conversation.full_output or output, **took}),
         # The output stands in the event before; here is what the model was told, in short.
         Event(EventType.AGENT_USER_TOOL_RESULT, {**named, "content": cut_text(output, 512), "size": len(output)}),
     ]
@@ -177,7 +177,7 @@ def edit_events(compared: Compared, *, about: Mapping[str, Any]) -> list[Event]:
         more = {"subtype": "more_files_changed", "files": compared.untold}
         events.append(Event(EventType.AGENT_SYSTEM_MESSAGE, {**more, **about}))
     if compared.error is not None:
-        events.append(Event(EventType.AGENT_ERROR, unseen(compared.error)))
+        events.append(Event(EventType.AGENT_ERROR, missing_changes(compared.error)))
     return events
 
 

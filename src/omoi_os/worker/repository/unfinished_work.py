@@ -45,18 +45,18 @@ async def save_unfinished_work(repository: Repository, base: str) -> Saved:
     Raises `GitError` or `OSError`. The agent's index, its HEAD and its branches stay as they are.
     """
     try:
-        saved = await _snapshot(repository, base, index=repository.places.private / f"index.{os.getpid()}")
+        saved = await _snapshot(repository, base, index=repository.paths.private / f"index.{os.getpid()}")
     except (GitError, OSError) as error:
-        return await _rescue(repository, base, reason=error)
+        return await _save_beside(repository, base, reason=error)
     try:
         return await _push(repository, saved)
     except GitError as error:
         if error.final:
             raise
-        return await _rescue(repository, base, reason=error)
+        return await _save_beside(repository, base, reason=error)
 
 
-async def _rescue(repository: Repository, base: str, *, reason: Exception) -> Saved:
+async def _save_beside(repository: Repository, base: str, *, reason: Exception) -> Saved:
     """Save the files alone, through a repository of our own beside them: theirs is damaged, or its disk is full."""
     with tempfile.TemporaryDirectory(prefix="omoi-rescue-") as folder:
         own = replace(repository, variables={"GIT_DIR": folder, "GIT_WORK_TREE": str(repository.workspace)})

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from omoi_os.worker.agents.claude import transcripts as module
-from omoi_os.worker.agents.claude.transcripts import Transcripts, newest_session
-from omoi_os.worker.paths import Places
+from omoi_os.worker.agents.registry import load_agent
+from omoi_os.worker.paths import WorkerPaths
+from omoi_os.worker.reporter import transcripts as module
 from omoi_os.worker.reporter.api import Api, Superseded
+from omoi_os.worker.reporter.transcripts import Transcripts
 from tests.worker.platform import API, TOKEN, Platform
 
 SESSION = "5c7f3d52-0000-4000-8000-000000000001"
@@ -27,7 +28,7 @@ def file(root: Path) -> Path:
 @pytest.fixture
 async def transcripts(platform: Platform, root: Path, file: Path) -> AsyncIterator[Transcripts]:
     """What saves it, at work."""
-    transcripts = Transcripts(Api(f"{platform.url}{API}/events", TOKEN), Places(home=root / "home"))
+    transcripts = Transcripts(Api(f"{platform.url}{API}/events", TOKEN), WorkerPaths(home=root / "home"), load_agent())
     saving = asyncio.create_task(transcripts.save_turns())
     yield transcripts
     saving.cancel()
@@ -125,15 +126,3 @@ async def test_a_failing_server_is_tried_again_and_a_refusal_is_final(
     assert not await transcripts.save(SESSION, tries=5)
     assert not await transcripts.save(SESSION, tries=5)
     assert platform.transcript_puts == 3
-
-
-async def test_the_newest_session_is_found_and_nothing_else(root: Path, file: Path) -> None:
-    places = Places(home=root / "home")
-    (file.parent / "not a session.jsonl").touch()
-    (file.parent / "folder.jsonl").mkdir()
-    (file.parent / SESSION / "subagents").mkdir(parents=True)
-    (file.parent / SESSION / "subagents" / "agent-1.jsonl").touch()
-    (file.parent / "gone.jsonl").symlink_to("/nowhere")
-
-    assert newest_session(places) == SESSION
-    assert newest_session(Places(home=root)) is None

@@ -1,13 +1,13 @@
-"""What is handed over at a tool boundary comes back when that fails: said again, at most twice, never lost."""
+"""A text whose handover at a tool boundary fails is handed over again: at most twice, and never lost."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from claude_agent_sdk import AssistantMessage, ClaudeSDKClient, SystemMessage, TextBlock
 
-from omoi_os.protocol.messages import MAX_HOOK_CHARACTERS, Deliver
-from omoi_os.worker.agents.claude.turns import Note, Turns
+from omoi_os.protocol.agent import Delivered, DriverReport, Say
+from omoi_os.protocol.messages import Deliver
+from omoi_os.worker.agents.claude.turns import MAX_HOOK_CHARACTERS, Turns
 
 REPLY = AssistantMessage([TextBlock("I see.")], model="m")
 
@@ -27,24 +27,25 @@ class Client(ClaudeSDKClient):
 
 
 class Reporter:
-    """Whoever hears of deliveries, until it is broken."""
+    """Receives reports of deliveries, until it is broken."""
 
     def __init__(self) -> None:
         self.delivered: list[str] = []
         self.broken = False
 
-    async def tell(self, message: Mapping[str, Any]) -> None:
+    async def receive(self, report: DriverReport) -> None:
         if self.broken:
             raise OSError("the reporter is gone")
-        self.delivered.append(message["message_id"])
+        assert isinstance(report, Delivered)
+        self.delivered.append(report.message_id)
 
 
 class Talk:
-    """A turn that has begun."""
+    """A turn that has started."""
 
     def __init__(self) -> None:
         self.reporter, self.client = Reporter(), Client()
-        self.turns = Turns(self.reporter.tell)
+        self.turns = Turns(self.reporter.receive)
 
     async def boundary(self, **about: Any) -> str:
         """What the model is told at a tool's end."""
@@ -55,7 +56,7 @@ class Talk:
 
     async def say(self, *texts: str) -> None:
         for text in texts:
-            await self.turns.say(Note(text, Deliver.NEXT_TOOL, f"id-{text[:3]}"))
+            await self.turns.say(Say(text, Deliver.NEXT_TOOL, f"id-{text[:3]}"))
 
 
 @pytest.fixture
@@ -107,8 +108,8 @@ async def test_what_a_hook_was_given_right_before_the_end_of_a_turn_begins_the_n
     await talk.say("one")
     await talk.boundary()
 
-    assert talk.turns.end_turn()["pending"] == 1
-    await talk.turns.go_on()
+    assert talk.turns.end_turn() == (False, 1)
+    await talk.turns.begin_next()
 
     assert talk.client.asked == ["do it", "one"]
 

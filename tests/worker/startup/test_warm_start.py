@@ -8,7 +8,7 @@ import pytest
 from omoi_os.worker.command import handover_argv, salvage_argv, worker_argv
 from omoi_os.worker.processes import tree
 from omoi_os.worker.startup import handover
-from tests.worker.attempt.test_run import alive
+from tests.worker.attempt.test_attempt import alive
 from tests.worker.conftest import BRANCH, Worker, git
 from tests.worker.platform import TOKEN, Platform
 
@@ -33,8 +33,8 @@ async def test_a_task_that_is_handed_over_runs_like_any_other_and_no_second_one_
     waiting: Worker, platform: Platform, repository: Path
 ) -> None:
     assert await hand_over(waiting, None) == (0, "")
-    assert waiting.places.ready_file.exists()
-    assert waiting.places.handover_socket.stat().st_mode & 0o777 == 0o600
+    assert waiting.paths.ready_file.exists()
+    assert waiting.paths.handover_socket.stat().st_mode & 0o777 == 0o600
     assert waiting.process
     below = tree(waiting.process.pid)
     assert len(below) == 2
@@ -45,8 +45,8 @@ async def test_a_task_that_is_handed_over_runs_like_any_other_and_no_second_one_
     assert await hand_over(waiting, waiting.environ()) == (0, "")
     code, said = await hand_over(waiting, waiting.environ())
     assert (code, "used once" in said) == (4, True)
-    assert not waiting.places.handover_socket.exists()
-    assert not waiting.places.ready_file.exists()
+    assert not waiting.paths.handover_socket.exists()
+    assert not waiting.paths.ready_file.exists()
     assert await waiting.end() == (0, "")
 
     assert [platform.events[number]["event_type"] for number in (0, -1)] == ["agent.started", "agent.completed"]
@@ -79,7 +79,7 @@ async def test_what_makes_no_start_is_refused_and_the_worker_waits_on_until_sigt
     waiting.process.terminate()
     assert await waiting.end() == (143, "")
     assert not alive(below)
-    assert not waiting.places.taken_file.exists()
+    assert not waiting.paths.taken_file.exists()
 
 
 async def test_a_task_may_come_before_the_sdk_is_loaded(waiting: Worker, platform: Platform) -> None:

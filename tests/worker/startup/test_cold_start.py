@@ -14,7 +14,7 @@ from omoi_os.protocol.spool import read_frames
 from omoi_os.worker.command import PYTHON, SOURCE
 from omoi_os.worker.reporter import http
 from omoi_os.worker.startup import variables
-from omoi_os.worker.startup.cold import Begun, report_start
+from omoi_os.worker.startup.cold_start import EarlyStart, report_start
 from tests.worker.conftest import BRANCH, Worker
 from tests.worker.platform import Platform
 
@@ -22,7 +22,7 @@ from tests.worker.platform import Platform
 SLOW = {"asyncio", "json", "socket", "selectors", "ssl", "re", "dataclasses", "pathlib", "typing", "enum", "signal"}
 
 
-@pytest.mark.parametrize("stage", ["cold", "warm", "handover"])
+@pytest.mark.parametrize("stage", ["cold_start", "warm_start", "handover"])
 def test_the_first_stage_imports_nothing_slow(stage: str) -> None:
     program = f"import sys; sys.path.insert(0, {SOURCE!r}); import omoi_os.worker.startup.{stage}; print(*sys.modules)"
     argv = [PYTHON, "-I", "-S", "-c", program]
@@ -33,15 +33,15 @@ def test_the_first_stage_imports_nothing_slow(stage: str) -> None:
 
 async def test_the_event_is_spooled_and_sent_as_the_report_would(worker: Worker, platform: Platform) -> None:
     worker.home.mkdir()
-    begun = Begun(worker.environ())
+    early = EarlyStart(worker.environ())
     before = datetime.now(UTC)
-    await asyncio.to_thread(report_start, begun, variables.assignment(begun.variables))
+    await asyncio.to_thread(report_start, early, variables.assignment(early.variables))
 
-    assert begun.is_started
-    assert begun.answer is not None
-    answer = await http.receive(socket.socket(fileno=begun.answer), timeout=60)
+    assert early.is_reported
+    assert early.answer is not None
+    answer = await http.receive(socket.socket(fileno=early.answer), timeout=60)
     assert (answer.status, answer.json()["last_seq"]) == (200, 1)
-    (spooled,) = read_frames(worker.places.spool.read_bytes())
+    (spooled,) = read_frames(worker.paths.spool.read_bytes())
     assert platform.events == [spooled.to_json()]
     assert (spooled.event_type, spooled.source, spooled.seq) == ("agent.started", "worker", 1)
     assert UUID(spooled.event_id).version == 4
@@ -54,11 +54,11 @@ async def test_the_event_is_spooled_and_sent_as_the_report_would(worker: Worker,
 async def test_what_could_not_be_sent_waits_in_the_spool(worker: Worker, platform: Platform) -> None:
     worker.home.mkdir()
     await platform.stop()
-    begun = Begun(worker.environ())
-    await asyncio.to_thread(report_start, begun, variables.assignment(begun.variables))
+    early = EarlyStart(worker.environ())
+    await asyncio.to_thread(report_start, early, variables.assignment(early.variables))
 
-    assert (begun.is_started, begun.answer) == (True, None)
-    assert len(read_frames(worker.places.spool.read_bytes())) == 1
+    assert (early.is_reported, early.answer) == (True, None)
+    assert len(read_frames(worker.paths.spool.read_bytes())) == 1
 
 
 async def test_an_event_that_was_refused_at_first_is_stored_once(worker: Worker, platform: Platform) -> None:
@@ -77,7 +77,9 @@ async def test_a_worker_that_died_after_its_first_event_leaves_its_number_taken(
     worker: Worker, platform: Platform
 ) -> None:
     worker.home.mkdir()
-    program = f"import sys; sys.path.insert(0, {SOURCE!r}); from omoi_os.worker.startup.cold import begin; begin()"
+    program = (
+        f"import sys; sys.path.insert(0, {SOURCE!r}); from omoi_os.worker.startup.cold_start import start; start()"
+    )
     assert (await worker.run([PYTHON, "-I", "-S", "-c", program], worker.environ()))[0] == 0
     platform.steps = [{"text": "done"}]
     await worker.start()
@@ -120,8 +122,8 @@ def test_an_assignments_needed_fields_are_known_before_it_is() -> None:
         (b"{} {}", "not JSON"),
         (b'"\xff"', "not JSON"),
         (b"[" * 100_000, "not JSON"),
-        (b"[]", "not a JSON object of texts"),
-        (b'{"A": 1}', "not a JSON object of texts"),
+        (b"[]", "not a JSON object of strings"),
+        (b'{"A": 1}', "not a JSON object of strings"),
     ],
 )
 def test_variables_that_make_no_start_are_refused_with_a_reason(raw: bytes, reason: str) -> None:

@@ -1,7 +1,7 @@
-"""Waiting: the first stage of a warm sandbox's reporter. The agent's SDK loads, and nothing is known of any task.
+"""The first stage of a warm start: load the agent driver, and wait for a task.
 
-It may last for half an hour, so it imports next to nothing. Exit codes: those of `main`; 1 also when the agent's child
-dies before there is a task, 2 when there was one before.
+The wait can last for half an hour, so this module imports next to nothing. Exit codes: those of `main`; also 1 if the
+agent driver dies before there is a task, and 2 if this sandbox already had one.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ import sys
 import time
 
 from omoi_os.worker.startup import handover, variables
-from omoi_os.worker.startup.cold import Begun, hold_sigterm, home_of, report_start
-from omoi_os.worker.startup.driver_start import Launched, launch
+from omoi_os.worker.startup.cold_start import EarlyStart, hold_sigterm, home_of, report_start
+from omoi_os.worker.startup.driver_start import LaunchedDriver, launch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-#: How long whoever hands a task over may take.
+#: How long a handover may take.
 HANDOVER_SECONDS = 10.0
 MAX_CALLERS = 16
 CHUNK_BYTES = 64 * 1024
-#: The answers to a handover, each followed by a line's end or a reason.
+#: The answers to a handover; a reason or the end of the line follows.
 TAKEN = b"taken"
 REFUSED = b"refused"
-#: The answer to whoever hands nothing over, once the SDK is loaded.
+#: The answer to an empty handover, once the agent driver has loaded.
 READY = b"ready"
 
 EXIT_FAILED = 1
-EXIT_HAD_ITS_TASK = 2
+EXIT_ALREADY_USED = 2
 EXIT_STOPPED = 128 + _signal.SIGTERM
 
 
 class _Caller:
-    """Somebody who connected: what came so far, and until when the rest must come."""
+    """One handover: what has arrived so far, and the time by which the rest must arrive."""
 
     __slots__ = ("connection", "deadline", "received")
 
@@ -47,13 +47,13 @@ class _Caller:
         self.deadline: float | None = time.monotonic() + HANDOVER_SECONDS
 
 
-class Handover:
-    """Listens for the task. The first one that makes a start is taken, and no other after it."""
+class HandoverListener:
+    """Listens for a task. Accepts the first valid one, and none after it."""
 
-    def __init__(self, folder: str, child: Launched) -> None:
+    def __init__(self, folder: str, driver: LaunchedDriver) -> None:
         self._folder = folder
-        self._child = child
-        self._process = os.pidfd_open(child.pid)
+        self._driver = driver
+        self._process = os.pidfd_open(driver.pid)
         self._is_ready = False
         self._callers: dict[int, _Caller] = {}
         self._stopping, self._stop = os.pipe()
@@ -62,19 +62,19 @@ class Handover:
         _signal.set_wakeup_fd(self._stop)
         self._poll = select.poll()
         self._listener = _listen(f"{folder}/{handover.SOCKET}")
-        #: The variables that were taken, and the assignment among them.
+        #: The variables that were accepted, and the assignment in them.
         self.taken: tuple[dict[str, str], dict[str, object]] | None = None
 
     def wait(self) -> None:
-        """Return once a task is taken, SIGTERM comes or the child ends."""
-        for file in (self._stopping, self._process, self._child.channel, self._listener.fileno()):
+        """Return once a task is accepted, SIGTERM arrives or the driver exits."""
+        for file in (self._stopping, self._process, self._driver.channel, self._listener.fileno()):
             self._poll.register(file, select.POLLIN)
         while self.taken is None:
-            woken = {file for file, _ in self._poll.poll(self._patience())}
+            woken = {file for file, _ in self._poll.poll(self._poll_timeout())}
             if self._stopping in woken or self._process in woken:
                 return
-            if self._child.channel in woken:
-                self._hear_child()
+            if self._driver.channel in woken:
+                self._note_ready()
             for file in woken & self._callers.keys():
                 self._read(self._callers[file])
             if self._listener.fileno() in woken:
@@ -82,12 +82,12 @@ class Handover:
             self._drop_late()
 
     @property
-    def was_stopped(self) -> bool:
-        """Whether SIGTERM came."""
+    def is_stopped(self) -> bool:
+        """Whether SIGTERM arrived."""
         return bool(select.select([self._stopping], [], [], 0)[0])
 
     def close(self) -> None:
-        """Leave no way in; whoever still waits finds the connection closed without an answer."""
+        """Stop listening. Handovers that still wait find their connection closed without an answer."""
         for name in (handover.SOCKET, handover.READY):
             _remove(f"{self._folder}/{name}")
         self._listener.close()
@@ -97,15 +97,15 @@ class Handover:
         for file in (self._process, self._stop, self._stopping):
             os.close(file)
 
-    def _patience(self) -> float | None:
-        """Until the first caller is late, in milliseconds."""
+    def _poll_timeout(self) -> float | None:
+        """Return the milliseconds until the first handover is late."""
         deadlines = [caller.deadline for caller in self._callers.values() if caller.deadline]
         return max(0.0, min(deadlines) - time.monotonic()) * 1000 if deadlines else None
 
-    def _hear_child(self) -> None:
-        """The child has one thing to say before there is a task: that the SDK is loaded."""
-        self._poll.unregister(self._child.channel)
-        if not os.read(self._child.channel, CHUNK_BYTES):
+    def _note_ready(self) -> None:
+        """Note that the driver has loaded. `Ready` is the only report it sends before there is a task."""
+        self._poll.unregister(self._driver.channel)
+        if not os.read(self._driver.channel, CHUNK_BYTES):
             return
         os.close(os.open(f"{self._folder}/{handover.READY}", os.O_CREAT | os.O_WRONLY, 0o600))
         self._is_ready = True
@@ -141,7 +141,7 @@ class Handover:
         elif self._is_ready:
             self._hang_up(caller, answer=READY)
         else:
-            # Nothing more comes from there; the answer does, once the child is ready.
+            # An empty handover is complete; it is answered once the driver is ready.
             caller.deadline = None
             self._poll.unregister(caller.connection.fileno())
 
@@ -178,7 +178,7 @@ class Handover:
 
 
 def _listen(path: str) -> _socket.socket:
-    """Listen in the home, for its owner alone."""
+    """Listen on a socket that only its owner can reach."""
     _remove(path)
     listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     before = os.umask(0o177)
@@ -206,45 +206,45 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-class Waiting:
-    """The wait of this process, which knows only the places that its environment names."""
+class WarmStart:
+    """The wait of this process. Its environment names its paths, and nothing about a task."""
 
     def __init__(self) -> None:
-        """Have the agent's SDK loaded, and listen."""
+        """Launch the agent driver, and listen for a task."""
         home = home_of(dict(os.environ))
         folder = f"{home}/{handover.FOLDER}"
         os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
         if os.access(f"{folder}/{handover.TAKEN}", os.F_OK):
-            _say("A warm sandbox is used once, and this one had its task.")
-            sys.exit(EXIT_HAD_ITS_TASK)
+            _print_error("A warm sandbox is used once, and this one has had its task.")
+            sys.exit(EXIT_ALREADY_USED)
         _write(f"{folder}/{handover.PID}", str(os.getpid()).encode())
-        self._child = launch(home)
-        self._handover = Handover(folder, self._child)
+        self._driver = launch(home)
+        self._listener = HandoverListener(folder, self._driver)
 
-    def wait(self) -> Begun:
-        """Wait for a task, and report its start."""
+    def wait(self) -> EarlyStart:
+        """Wait for a task, and report its start. Exits if there will be none."""
         try:
-            self._handover.wait()
-            was_stopped = self._handover.was_stopped
+            self._listener.wait()
+            is_stopped = self._listener.is_stopped
         finally:
-            self._handover.close()
-        if self._handover.taken is None or was_stopped:
-            _give_up(self._child, was_stopped=was_stopped)
-        given, assignment = self._handover.taken
-        begun = Begun(given, self._child)
-        report_start(begun, assignment)
-        return begun
+            self._listener.close()
+        if self._listener.taken is None or is_stopped:
+            _give_up(self._driver, is_stopped=is_stopped)
+        given, assignment = self._listener.taken
+        early = EarlyStart(given, self._driver)
+        report_start(early, assignment)
+        return early
 
 
-def _give_up(child: Launched, *, was_stopped: bool) -> NoReturn:
-    os.kill(child.pid, _signal.SIGKILL)
-    os.waitpid(child.pid, 0)
-    if was_stopped:
+def _give_up(driver: LaunchedDriver, *, is_stopped: bool) -> NoReturn:
+    os.kill(driver.pid, _signal.SIGKILL)
+    os.waitpid(driver.pid, 0)
+    if is_stopped:
         sys.exit(EXIT_STOPPED)
-    said = os.read(child.stderr, CHUNK_BYTES).decode(errors="replace").strip()
-    _say(f"The agent's child ended while it waited: {said[-1000:]}")
+    said = os.read(driver.stderr, CHUNK_BYTES).decode(errors="replace").strip()
+    _print_error(f"The agent driver exited while it waited for a task: {said[-1000:]}")
     sys.exit(EXIT_FAILED)
 
 
-def _say(line: str) -> None:
+def _print_error(line: str) -> None:
     print(line, file=sys.stderr, flush=True)  # noqa: T201

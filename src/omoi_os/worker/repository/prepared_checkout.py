@@ -32,7 +32,7 @@ _CONFIG = """[core]
 
 async def switch(repository: Repository, *, author: str, email: str) -> None:
     """Fetch the task's branch and switch to it. Raises `FileNotFoundError` if nothing was prepared, and `GitError`."""
-    marker = repository.places.prepared_file
+    marker = repository.paths.prepared_file
     commit = marker.read_text()
     # What is interrupted from here on is not taken up again.
     marker.unlink()

@@ -39,12 +39,12 @@ _SETTINGS = {
 }
 
 
-class TreeError(Exception):
+class SnapshotError(Exception):
     """The workspace could not be read; the message ends with what git said."""
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class LeftOut:
     """A file that is not in the tree as it is now: how it is told from another state of it."""
 
     size: int
@@ -60,11 +60,11 @@ class Snapshot:
 
     tree: str
     #: Files that were too large, or more than can be looked at, by name.
-    left_out: dict[str, Left] = field(default_factory=dict)
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
 
 
-class Tree:
-    """Reads one workspace. Every method raises `TreeError` or `OSError`."""
+class Snapshots:
+    """Reads one workspace. Every method raises `SnapshotError` or `OSError`."""
 
     def __init__(self, workspace: Path, folder: Path) -> None:
         """`folder` is where our repository lies; it is made when it is first needed, and may be used again."""
@@ -88,7 +88,7 @@ class Tree:
             shutil.copyfile(theirs / "index", self._folder / "index")
         try:
             self._tree = await self._git_text("write-tree")
-        except TreeError:
+        except SnapshotError:
             (self._folder / "index").unlink(missing_ok=True)
 
     def forget(self) -> None:
@@ -120,11 +120,11 @@ class Tree:
         """Whether git does not look at a file of the workspace."""
         try:
             await self._git("check-ignore", "--quiet", "--no-index", "--", name)
-        except TreeError:
+        except SnapshotError:
             return False
         return True
 
-    def _sort(self, names: Mapping[str, bool]) -> tuple[list[str], list[str], dict[str, Left]]:
+    def _sort(self, names: Mapping[str, bool]) -> tuple[list[str], list[str], dict[str, LeftOut]]:
         """What is taken as it is, what a folder has taken the place of, and what is left out."""
         taken, replaced, left_out = [], [], {}
         size = 0
@@ -145,7 +145,7 @@ class Tree:
                 taken.append(name)
             else:
                 size -= found.st_size
-                left_out[name] = Left(found.st_size, found.st_mtime_ns, found.st_ino, in_tree)
+                left_out[name] = LeftOut(found.st_size, found.st_mtime_ns, found.st_ino, in_tree)
         self._kept += size
         return taken, replaced, left_out
 
@@ -164,14 +164,14 @@ class Tree:
         )
         try:
             async with asyncio.timeout(COMMAND_SECONDS):
-                out, said = await _exchange(process, stdin, max_bytes=max_bytes)
+                out, said = await _communicate(process, stdin, max_bytes=max_bytes)
         except TimeoutError:
-            raise TreeError(f"git {arguments[0]} did not end within {COMMAND_SECONDS:g} s") from None
+            raise SnapshotError(f"git {arguments[0]} did not end within {COMMAND_SECONDS:g} s") from None
         finally:
             if process.returncode is None:
                 await end_tree(process)
         if process.returncode != 0 and len(out) < max_bytes:
-            raise TreeError(f"git {arguments[0]} failed: {said.decode(errors='replace').strip()[-1000:]}")
+            raise SnapshotError(f"git {arguments[0]} failed: {said.decode(errors='replace').strip()[-1000:]}")
         return out
 
     def _environ(self) -> dict[str, str]:
@@ -188,7 +188,7 @@ class Tree:
         }
 
 
-async def _exchange(process: asyncio.subprocess.Process, stdin: bytes, *, max_bytes: int) -> tuple[bytes, bytes]:
+async def _communicate(process: asyncio.subprocess.Process, stdin: bytes, *, max_bytes: int) -> tuple[bytes, bytes]:
     """What a process prints, up to a limit at which it is ended, and what it says about errors."""
     assert process.stdin  # noqa: S101
     assert process.stdout  # noqa: S101

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from omoi_os.worker.repository import unfinished
+from omoi_os.worker.repository import unfinished_work
 from omoi_os.worker.repository.git import GitError, Repository
-from omoi_os.worker.repository.unfinished import save_unfinished_work
+from omoi_os.worker.repository.unfinished_work import save_unfinished_work
 from tests.worker.conftest import BRANCH, TASK_ID, Worker, git
 from tests.worker.platform import TOKEN, Platform
 
@@ -19,14 +19,14 @@ WIP = f"wip/{TASK_ID}"
 
 @pytest.fixture
 def checkout(worker: Worker) -> Repository:
-    return Repository(worker.places, worker.assignment, TOKEN, dict(os.environ))
+    return Repository(worker.paths, worker.assignment, TOKEN, dict(os.environ))
 
 
 @pytest.fixture
 def later(worker: Worker, root: Path) -> Repository:
     """The checkout of the next attempt, in a sandbox of its own."""
     return Repository(
-        replace(worker.places, workspace=root / "later", home=root / "later-home"),
+        replace(worker.paths, workspace=root / "later", home=root / "later-home"),
         worker.assignment,
         TOKEN,
         dict(os.environ),
@@ -134,7 +134,7 @@ async def test_saving_changes_nothing_in_the_checkout_and_can_be_repeated(
     assert first == second
     assert git(repository, "rev-parse", WIP) == first.commit
     assert git(repository, "ls-tree", "--name-only", WIP).split() == ["README.md", "loose", "staged"]
-    assert [path.name for path in checkout.places.private.iterdir()] == ["base"]
+    assert [path.name for path in checkout.paths.private.iterdir()] == ["base"]
 
 
 async def test_nothing_unfinished_pushes_nothing(checkout: Repository, repository: Path) -> None:
@@ -164,8 +164,8 @@ async def test_what_was_committed_counts_wherever_the_agent_looks_now(checkout: 
 async def test_files_that_are_too_large_are_left_out(
     checkout: Repository, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unfinished, "MAX_FILE_BYTES", 1000)
-    monkeypatch.setattr(unfinished, "MAX_TOTAL_BYTES", 1500)
+    monkeypatch.setattr(unfinished_work, "MAX_FILE_BYTES", 1000)
+    monkeypatch.setattr(unfinished_work, "MAX_TOTAL_BYTES", 1500)
     base = await checkout.check_out()
     (checkout.workspace / "README.md").write_bytes(b"r" * 1001)
     (checkout.workspace / "a*").write_bytes(b"a" * 1001)
@@ -203,7 +203,7 @@ async def test_a_refused_token_is_final_and_an_absent_platform_is_not(
         await save_unfinished_work(replace(checkout, token="sbx_other"), base)
     assert refused.value.final
 
-    monkeypatch.setattr(unfinished, "PUSH_TRIES", 1)
+    monkeypatch.setattr(unfinished_work, "PUSH_TRIES", 1)
     await platform.stop()
     with pytest.raises(GitError, match="beside it") as absent:
         await save_unfinished_work(checkout, base)
@@ -220,7 +220,7 @@ async def test_stale_work_does_not_hurt(checkout: Repository, later: Repository,
     await later.commit("Done without a plan")
     await later.push()
 
-    again = replace(later, places=replace(later.places, workspace=root / "third", home=root / "third-home"))
+    again = replace(later, paths=replace(later.paths, workspace=root / "third", home=root / "third-home"))
     base = await again.check_out()
 
     assert await again.head() == base == await later.head()

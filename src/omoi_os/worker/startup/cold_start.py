@@ -1,4 +1,8 @@
-"""The beginning: the worker's first event is durable and on its way before anything that takes long is imported."""
+"""The first stage of a cold start: store and send the worker's first event before anything slow is imported.
+
+This stage uses the C modules behind `json`, `signal` and `socket`. Importing those three takes 8 ms of processor time,
+as much as everything else until the first event (8.5 ms), and a ticket waits for that event (P1).
+"""
 
 from __future__ import annotations
 
@@ -12,88 +16,81 @@ import time
 from omoi_os.protocol import paths
 from omoi_os.protocol.frames import frame
 from omoi_os.worker.startup import handover, variables
-from omoi_os.worker.startup.driver_start import Launched, launch
+from omoi_os.worker.startup.driver_start import LaunchedDriver, launch
 
-#: How long the first event may wait for a connection before it is left to the delivery.
+#: How long the first event may wait for a connection. After that it waits in the spool for the delivery.
 SEND_SECONDS = 1.0
 
 _PLAIN = "http://"
 
 
-class Begun:
-    """What was done before the rest of the worker was there."""
+class EarlyStart:
+    """What the first stage has done."""
 
-    __slots__ = ("answer", "child", "is_started", "variables")
+    __slots__ = ("answer", "driver", "is_reported", "variables")
 
-    def __init__(self, given: dict[str, str], child: Launched | None = None) -> None:
+    def __init__(self, given: dict[str, str], driver: LaunchedDriver | None = None) -> None:
         #: The variables of the start.
         self.variables = given
-        #: The agent child, if it was started.
-        self.child = child
+        #: The agent driver, if it was launched.
+        self.driver = driver
         #: Whether `agent.started` is in the spool.
-        self.is_started = False
-        #: The connection on which the answer to `agent.started` will come, if it was sent.
+        self.is_reported = False
+        #: The connection on which the answer to `agent.started` arrives, if it was sent.
         self.answer: int | None = None
 
 
-def begin() -> Begun:
-    """Begin a start whose variables are this process's own; what is wrong with them is found out later."""
+def start() -> EarlyStart:
+    """Report the start and launch the agent driver. Invalid variables are reported by the next stage."""
     hold_sigterm()
-    begun = Begun(dict(os.environ))
+    early = EarlyStart(dict(os.environ))
     try:
-        assignment = variables.assignment(begun.variables)
+        assignment = variables.assignment(early.variables)
     except variables.BadEnvironment:
-        return begun
-    report_start(begun, assignment)
-    home = home_of(begun.variables)
-    # What fails here is tried again, and told, by the attempt itself.
+        return early
+    report_start(early, assignment)
+    home = home_of(early.variables)
+    # The attempt launches it again, and reports why it fails.
     try:
-        begun.child = launch(home)
+        early.driver = launch(home)
     except OSError:
-        begun.child = None
-    return begun
+        early.driver = None
+    return early
 
 
 def hold_sigterm() -> None:
-    """Keep SIGTERM waiting until somebody is there to handle it."""
+    """Block SIGTERM until its handler is installed."""
     _signal.pthread_sigmask(_signal.SIG_BLOCK, [_signal.SIGTERM])
 
 
 def home_of(given: dict[str, str]) -> str:
-    """The agent's home."""
+    """Return the agent's home."""
     return given.get("HOME") or paths.HOME
 
 
-def _spare_tls(url: str) -> None:
-    """Where nothing is encrypted, asyncio does without OpenSSL, which is slow to load and large."""
-    if url.startswith(_PLAIN):
-        sys.modules.setdefault("ssl", None)  # type: ignore[arg-type]
-
-
-def report_start(begun: Begun, assignment: dict[str, object]) -> None:
-    """Write `agent.started` into an empty spool, make it safe and send it; whatever fails is left to the delivery."""
-    _spare_tls(begun.variables["CALLBACK_URL"])
+def report_start(early: EarlyStart, assignment: dict[str, object]) -> None:
+    """Write `agent.started` to an empty spool, sync it and send it. What fails is left to the delivery."""
     event = _started(assignment)
     if event is None:
         return
     try:
-        file = _open_spool(home_of(begun.variables))
+        file = _open_spool(home_of(early.variables))
     except OSError:
         return
     try:
-        begun.is_started = _append(file, frame(event))
-        if begun.is_started:
+        early.is_reported = _append(file, frame(event))
+        if early.is_reported:
             os.fdatasync(file)
-            begun.answer = _send(begun.variables, event)
+            early.answer = _send(early.variables, event)
     except (OSError, ValueError):
-        # It waits in the spool, or the attempt writes it there.
+        # The event waits in the spool, or the attempt writes it there.
         return
     finally:
         os.close(file)
 
 
 def _started(assignment: dict[str, object]) -> bytes | None:
-    """The event as `Report.emit` would write it; None when a field is not what it should be."""
+    """Return the event as `Report.emit` would write it, or None if a field has the wrong type."""
     data = {name: assignment.get(name) for name in ("attempt", "branch_name", "model")}
     data |= {"mode": assignment.get("mode", "implementation"), "worker_pid": os.getpid()}
     data["python"] = sys.version.split()[0]
@@ -125,7 +122,7 @@ def _open_spool(home: str) -> int:
 
 
 def _append(file: int, written: bytes) -> bool:
-    """Write the first frame; False when there are others already or there is no room for it."""
+    """Write the first frame. Return False if there are others already or the disk is full."""
     if os.fstat(file).st_size:
         return False
     try:
@@ -138,7 +135,7 @@ def _append(file: int, written: bytes) -> bool:
 
 
 def _send(given: dict[str, str], event: bytes) -> int | None:
-    """Post it, and leave the answer for later: the connection's descriptor. None when it has to go another way."""
+    """Post the event and return the descriptor on which the answer arrives; None for a URL that needs TLS."""
     url = given["CALLBACK_URL"]
     host, slash, path = url.removeprefix(_PLAIN).partition("/")
     if not url.startswith(_PLAIN) or not slash:
@@ -159,7 +156,7 @@ def _send(given: dict[str, str], event: bytes) -> int | None:
 
 
 def _connect(gateway_folder: str, host: str) -> _socket.socket:
-    """To the gateway's socket itself where there is one, else to the host of the URL."""
+    """Connect to the gateway socket if there is one, else to the host of the URL."""
     name, _, port = host.partition(":")
     has_folder = os.path.isdir(gateway_folder)  # noqa: PTH112
     connection = _socket.socket(_socket.AF_UNIX if has_folder else _socket.AF_INET, _socket.SOCK_STREAM)

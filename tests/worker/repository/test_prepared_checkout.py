@@ -15,17 +15,17 @@ from tests.worker.repository.test_git import push
 
 @pytest.fixture
 def checkout(worker: Worker) -> Repository:
-    return Repository(worker.places, worker.assignment, TOKEN, dict(os.environ))
+    return Repository(worker.paths, worker.assignment, TOKEN, dict(os.environ))
 
 
 @pytest.fixture
 async def workspace(checkout: Repository, repository: Path) -> Path:
     """The workspace as a provider would show it, with files that a clone would write anew."""
-    git(repository, "clone", "--quiet", "--mirror", str(repository), str(checkout.places.mirror))
+    git(repository, "clone", "--quiet", "--mirror", str(repository), str(checkout.paths.mirror))
     checkout.workspace.mkdir(exist_ok=True)
     await prepared._check_out(checkout.workspace, mirror=repository, commit=git(repository, "rev-parse", "main"))
     alternates = checkout.workspace / ".git" / "objects" / "info" / "alternates"
-    alternates.write_text(f"{checkout.places.mirror}/objects\n")
+    alternates.write_text(f"{checkout.paths.mirror}/objects\n")
     return checkout.workspace
 
 
@@ -41,7 +41,7 @@ async def test_a_prepared_checkout_is_switched_to_the_branch_and_no_file_is_writ
     assert git(workspace, "symbolic-ref", "HEAD") == f"refs/heads/{BRANCH}"
     assert git(workspace, "status", "--porcelain", "--branch") == f"## {BRANCH}...origin/{BRANCH}"
     assert git(workspace, "fsck") == ""
-    assert not checkout.places.prepared_file.exists()
+    assert not checkout.paths.prepared_file.exists()
     assert git(workspace, "count-objects") == "0 objects, 0 kilobytes"
 
 
@@ -73,8 +73,8 @@ async def test_unfinished_work_comes_on_top_of_what_was_prepared(
 async def test_the_configuration_is_that_of_a_clone(checkout: Repository, workspace: Path, tmp_path: Path) -> None:
     await checkout.check_out()
     taken = set(git(workspace, "config", "--local", "--list").splitlines())
-    shutil.rmtree(checkout.places.mirror)
-    checkout.places.base_file.unlink()
+    shutil.rmtree(checkout.paths.mirror)
+    checkout.paths.base_file.unlink()
     await checkout.check_out()
 
     assert taken - set(git(workspace, "config", "--local", "--list").splitlines()) == {"core.checkstat=minimal"}
@@ -93,7 +93,7 @@ async def test_a_prepared_checkout_that_is_of_no_use_is_replaced_by_a_clone(
         (workspace / ".git" / "objects" / "info" / "alternates").write_text("/nowhere\n")
         (workspace / ".git" / "HEAD").write_text("nonsense\n")
     else:
-        checkout.places.prepared_file.unlink()
+        checkout.paths.prepared_file.unlink()
     await checkout.check_out()
 
     assert sorted(path.name for path in workspace.iterdir()) == [".git", "README.md", "newer"]
