@@ -42,7 +42,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     (r"waits? for room|waiting for room", "waits in the queue"),
     (r"doors?", "gateway socket"),
     (r"(?<!copyright.)(?<!lock.)(?<!lease.)holders?(?! of (?:the|a|its) (?:lock|lease))", "guest, supervisor"),
-    (r"how a part is|said to it|lasted", "status, messages, duration"),
+    (r"how a part is|said to it|(?-i:Lasted)", "status, messages, duration"),
     (r"alarms?", "signal, warning"),
 )
 

@@ -174,7 +174,7 @@ def test_terminating_a_sandbox_fails_its_task_until_a_person_retries_it(platform
     platform.post(f"/tasks/{task['id']}/retry", {"message": "go on, please"})
     done = platform.finished(task["id"])
 
-    assert "stopped by admin@localhost; retry the task to go on" in failed["error"]
+    assert "stopped by admin@localhost; retry the task to continue" in failed["error"]
     assert (done["status"], done["attempt"]) == ("completed", 2)
 
 

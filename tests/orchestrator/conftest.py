@@ -11,7 +11,7 @@ from omoi_os.config import load_settings
 from omoi_os.db.base import Sessions
 from omoi_os.masking import Masker
 from omoi_os.orchestrator.context import Context
-from omoi_os.orchestrator.providers import Providers
+from omoi_os.orchestrator.provider_cache import Providers
 
 MakeContext = Callable[..., Context]
 

@@ -1,4 +1,4 @@
-"""Jobs: one per name, and one that fails rests before it is tried again."""
+"""Jobs: one per name, and a failed one pauses before it is retried."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ async def test_a_job_of_one_name_runs_once_at_a_time() -> None:
     assert (starts, jobs.running("one")) == (1, False)
 
 
-async def test_a_job_that_fails_rests_and_then_wakes_the_loop(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_job_pauses_and_then_wakes_the_loop(caplog: pytest.LogCaptureFixture) -> None:
     jobs, starts = Jobs(), 0
 
     async def work() -> None:
@@ -41,7 +41,7 @@ async def test_a_job_that_fails_rests_and_then_wakes_the_loop(caplog: pytest.Log
     jobs.start("bad", work)
     await jobs.finish("bad", timeout=5)
     assert starts == 2
-    assert "tried again" in caplog.text
+    assert "retrying in" in caplog.text
 
 
 async def test_cancelled_jobs_are_gone() -> None:

@@ -1,1 +1,1 @@
-"""Compares what should be with what is, and acts."""
+"""The orchestrator: compare what should be with what is, and act."""

@@ -1,4 +1,4 @@
-"""What every part of the orchestrator works with."""
+"""The context that every part of the orchestrator receives."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -8,37 +8,37 @@ from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
 from omoi_os.db.clock import Clock
 from omoi_os.masking import Masker
-from omoi_os.orchestrator.health import Health
 from omoi_os.orchestrator.jobs import Jobs
-from omoi_os.orchestrator.memory import Watch
-from omoi_os.orchestrator.providers import Providers
-from omoi_os.orchestrator.upkeep.quotas import Quotas
+from omoi_os.orchestrator.own_health import Health
+from omoi_os.orchestrator.provider_cache import Providers
+from omoi_os.orchestrator.timers import Timers
+from omoi_os.orchestrator.upkeep.storage_quotas import Quotas
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One orchestrator's parts."""
+    """The connections, settings and state of one orchestrator process."""
 
     settings: Settings
     sessions: Sessions
     bus: Bus
     providers: Providers
     masker: Masker
-    #: Its presence number.
+    #: The number of its advisory lock, see `health.presence`.
     owner: int
-    #: The installation's name: the label on every sandbox it makes.
+    #: The installation's name: the label on every sandbox that it creates.
     installation: str
     jobs: Jobs = field(default_factory=Jobs)
-    watch: Watch = field(default_factory=Watch)
+    timers: Timers = field(default_factory=Timers)
     clock: Clock = field(default_factory=Clock)
     health: Health = field(default_factory=Health)
     quotas: Quotas = field(default_factory=Quotas)
 
     def now(self) -> datetime:
-        """The database's time, in UTC: every orchestrator judges by the same clock, whatever its own one says."""
+        """Return the database's time in UTC, so that all orchestrators use the same clock."""
         return self.clock.now()
 
     @property
     def backoff(self) -> timedelta:
-        """The wait before a task's second attempt."""
+        """Return the pause before a task's second attempt."""
         return timedelta(seconds=self.settings.retry_backoff_seconds)

@@ -1,4 +1,4 @@
-"""Jobs beside the loop: at most one per name, errors logged, and the loop is woken when one ends."""
+"""Background jobs: at most one per name, retried after a failure, waking the loop when one ends."""
 
 import asyncio
 import logging
@@ -11,35 +11,38 @@ log = logging.getLogger(__name__)
 #: The pause after a job's first failure; it doubles with each further one.
 FIRST_REST_SECONDS = 0.5
 LONGEST_REST_SECONDS = 15.0
-#: A failure of a job that was not started again for this long is over.
+#: A failed job that was not started again for this long no longer counts as failing.
 FORGET_SECONDS = 300.0
 
 
 class Jobs:
-    """Every step they take is repeatable, so a job that fails is started again by a later comparison, after a pause."""
+    """The running jobs of one orchestrator.
+
+    Every step of a job can be repeated, so a later comparison starts a failed job again, after a pause.
+    """
 
     def __init__(self) -> None:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._failures: dict[str, int] = {}
-        #: Since when each job fails, and its last error.
+        #: Since when each job has been failing, and its last error.
         self._failing: dict[str, tuple[float, str]] = {}
         self._resting: set[str] = set()
-        #: Set whenever there may be more to do: a job has ended, or may be tried again.
+        #: Set when there may be more to do: a job has ended, or may be retried.
         self.ended = asyncio.Event()
 
     def start(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Start it unless a job of this name is under way or rests after a failure."""
+        """Start a job unless one of this name is running or pauses after a failure."""
         if name not in self._running and name not in self._resting:
             self._running[name] = asyncio.create_task(self._run(name, work), name=name)
 
     def running(self, name: str) -> bool:
-        """Whether a job of this name is under way."""
+        """Return whether a job of this name is running."""
         return name in self._running
 
     def failing(self, seconds: float) -> dict[str, str]:
-        """The jobs that have failed every time for this long, each with its last error."""
+        """Return the jobs that have failed every time for this long, each with its last error."""
         now = time.monotonic()
-        # One that nobody starts any more is forgotten.
+        # Forget jobs that are no longer started.
         for name in [name for name in self._failing if name not in self._running and name not in self._resting]:
             if now - self._failing[name][0] > FORGET_SECONDS:
                 del self._failing[name]
@@ -52,7 +55,7 @@ class Jobs:
             rest = self._rest(name)
             since, _ = self._failing.get(name, (time.monotonic(), ""))
             self._failing[name] = (since, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
-            log.warning("%s failed and is tried again in %g s", name, rest, exc_info=True)
+            log.warning("job %r failed; retrying in %g s", name, rest, exc_info=True)
         else:
             self._failures.pop(name, None)
             self._failing.pop(name, None)
@@ -72,13 +75,13 @@ class Jobs:
         self.ended.set()
 
     async def finish(self, *prefixes: str, timeout: float) -> None:
-        """Wait for the jobs whose names begin so, not longer than this."""
+        """Wait for the jobs whose names start with one of these prefixes, at most `timeout` seconds."""
         tasks = [task for name, task in self._running.items() if name.startswith(prefixes)]
         if tasks:
             await asyncio.wait(tasks, timeout=timeout)
 
     async def cancel(self) -> None:
-        """End all of them."""
+        """Cancel all jobs and wait for them to end."""
         tasks = list(self._running.values())
         for task in tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""The orchestrator's process: compares what should be with what is whenever something changes, and acts."""
+"""The orchestrator's process: on every change, compare what should be with what is, and act."""
 
 import asyncio
 import contextlib
@@ -18,23 +18,23 @@ from omoi_os.db.clock import READ_SECONDS, Clock
 from omoi_os.db.embedded import url as embedded_url
 from omoi_os.health.presence import presence
 from omoi_os.masking import Masker
-from omoi_os.orchestrator import health
+from omoi_os.orchestrator import own_health
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.bytecode import compile_worker
 from omoi_os.orchestrator.dispatch.dispatcher import dispatch
 from omoi_os.orchestrator.dispatch.warm_pool import drain, refill
-from omoi_os.orchestrator.providers import Providers
-from omoi_os.orchestrator.recovery import rows
+from omoi_os.orchestrator.provider_cache import Providers
+from omoi_os.orchestrator.recovery import sandbox_rows
 from omoi_os.orchestrator.recovery.lost_sites import attend_sites, check_site, serve_sites
 from omoi_os.orchestrator.recovery.reaper import reap
 from omoi_os.orchestrator.recovery.reconciler import reconcile
 from omoi_os.orchestrator.recovery.salvage import look_after
 from omoi_os.orchestrator.upkeep.long_transactions import report_long_transactions
 from omoi_os.orchestrator.upkeep.prepared_checkouts import remove_unfinished
-from omoi_os.orchestrator.upkeep.quotas import enforce_quotas
+from omoi_os.orchestrator.upkeep.pruning import prune
 from omoi_os.orchestrator.upkeep.repository_damage import examine_repositories
 from omoi_os.orchestrator.upkeep.repository_gc import maintain
-from omoi_os.orchestrator.upkeep.retention import prune
+from omoi_os.orchestrator.upkeep.storage_quotas import enforce_quotas
 from omoi_os.orchestrator.verification.verifier import verify
 from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import StopCause
@@ -44,16 +44,16 @@ from omoi_os.tasks import repository as tasks_repository
 
 log = logging.getLogger(__name__)
 
-#: How long the sandboxes may take to save their work when the whole platform stops.
+#: How long sandboxes may take to save their work when the platform stops.
 STOP_SECONDS = 50.0
 
-#: How long after a change everything is compared: a task's way from ticket to sandbox is then mostly over, and what
-#: changes together is looked at once.
+#: The delay between a change and the full comparison. By then the new sandbox has mostly started, and changes that
+#: happen together are compared once.
 COMPARE_AFTER_SECONDS = 0.2
 
 
 async def run(settings: Settings) -> None:
-    """Work until SIGTERM or SIGINT."""
+    """Run the orchestrator until SIGTERM or SIGINT."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -63,18 +63,18 @@ async def run(settings: Settings) -> None:
             log.warning("%s", warning)
         context.jobs.start("compile the worker", compile_worker)
         context.jobs.start("remove unfinished repositories", partial(remove_unfinished, context))
-        health.forget(settings.data_dir)
+        own_health.forget(settings.data_dir)
         await work(context, stopping)
         if settings.stop_sandboxes:
             await stop_all(context)
         await context.jobs.finish("spawn ", timeout=STOP_SECONDS)
         await context.jobs.cancel()
-        health.forget(settings.data_dir)
+        own_health.forget(settings.data_dir)
 
 
 @asynccontextmanager
 async def open_context(settings: Settings) -> AsyncIterator[Context]:
-    """Connect everything an orchestrator works with."""
+    """Open the connections of an orchestrator and close them at the end."""
     database_url = settings.database_url or embedded_url(settings.data_dir)
     engine = make_engine(database_url)
     providers = Providers(settings)
@@ -105,8 +105,11 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
 
 
 async def work(context: Context, stopping: asyncio.Event) -> None:
-    """Tasks go on at once when something changed; everything is compared a moment later, and at the latest after the
-    safety net's pause."""
+    """Run turns until `stopping` is set.
+
+    A change dispatches and verifies tasks at once. The full comparison follows a moment later, and at the latest after
+    `reconcile_seconds`, in case a wake-up was lost.
+    """
     async with context.bus.listen(Topic.TASKS, Topic.SANDBOXES) as wakeups:
         changed = asyncio.Event()
 
@@ -133,9 +136,9 @@ async def work(context: Context, stopping: asyncio.Event) -> None:
 
 
 async def turn(context: Context, *, compares: bool) -> float | None:
-    """Let tasks go on and, if it is time, compare everything; then returns how long to rest if nothing happens.
+    """Run one turn; with `compares`, return how long to pause before the next full comparison.
 
-    Each step is taken, whatever becomes of the others.
+    Every step runs even if another one fails.
     """
     started = time.monotonic()
     rest = context.settings.reconcile_seconds
@@ -152,12 +155,12 @@ async def turn(context: Context, *, compares: bool) -> float | None:
             pause = await _until_next_task(context, rest)
     if not context.health.turn_ended(started):
         pause = min(rest, 1.0)
-    await context.health.tell(context, pause=rest)
+    await context.health.publish(context, pause=rest)
     return pause
 
 
 async def _until_next_task(context: Context, rest: float) -> float:
-    """How long to rest: until the next task may be tried again, at the most so long."""
+    """Return the seconds until the next postponed task is ready, at most `rest`."""
     async with context.sessions() as session:
         now = context.now()
         next_ready = await tasks_repository.earliest_not_before(session, now=now)
@@ -165,15 +168,15 @@ async def _until_next_task(context: Context, rest: float) -> float:
 
 
 async def _read_clock(context: Context) -> None:
-    if context.watch.is_due("clock", every=READ_SECONDS):
+    if context.timers.is_due("clock", every=READ_SECONDS):
         async with context.sessions() as session:
             await context.clock.read(session)
 
 
 async def stop_all(context: Context) -> None:
-    """Stop this place's sandboxes, saving their work; their tasks wait for the next start."""
+    """Save the work of this site's sandboxes and stop them; their tasks return to the queue."""
     for provider in context.providers:
-        for row, _ in await rows.alive(context, provider):
+        for row, _ in await sandbox_rows.alive(context, provider):
             with context.health.isolated(f"sandbox {row.id}"):
                 async with context.sessions() as session, session.begin():
                     await sandboxes.request_stop(
@@ -186,7 +189,7 @@ async def stop_all(context: Context) -> None:
 
 
 async def _first_of(*events: asyncio.Event, timeout: float) -> bool:
-    """Whether one of them is set within that time."""
+    """Wait until one of the events is set or the timeout has passed; return whether one was set."""
     waits = [asyncio.create_task(event.wait()) for event in events]
     done, _ = await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:

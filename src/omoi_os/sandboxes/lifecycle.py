@@ -1,4 +1,4 @@
-"""The states of a sandbox, and who moves it on."""
+"""The states of a sandbox, and what changes them."""
 
 from enum import StrEnum
 
@@ -6,40 +6,40 @@ from omoi_os.errors import Conflict
 
 
 class SandboxState(StrEnum):
-    """Each member says what it means and who moves it on."""
+    """Each member says what it means and what changes it."""
 
-    CREATING = "creating"  #: the row is written, the provider is at it; its first sign of life moves it on
-    RUNNING = "running"  #: up; its end or a stop moves it on
-    STOPPING = "stopping"  #: asked to go; the orchestrator destroys it
-    STOPPED = "stopped"  #: ended as it should
-    FAILED = "failed"  #: could not be made, or its worker gave up
-    LOST = "lost"  #: ended without a word
+    CREATING = "creating"  #: the row is stored, the provider creates it; its first sign of life moves it on
+    RUNNING = "running"  #: its worker runs; its end or a request to stop moves it on
+    STOPPING = "stopping"  #: asked to stop; the orchestrator salvages its work and destroys it
+    STOPPED = "stopped"  #: ended as intended
+    FAILED = "failed"  #: it could not be created, or its worker gave up
+    LOST = "lost"  #: ended without a report: killed, silent, or its machine is gone
 
 
 class Purpose(StrEnum):
-    """What a sandbox is for."""
+    """Why a sandbox was created."""
 
     WORK = "work"  #: an agent's attempt at a task
-    VERIFY = "verify"  #: a fresh place to check what was pushed
+    VERIFY = "verify"  #: one check of a pushed commit
 
 
 class StopCause(StrEnum):
-    """Who asks for a sandbox to stop, which decides what becomes of its task."""
+    """Why a sandbox was asked to stop, which decides what happens to its task."""
 
-    PERSON = "person"  #: a person; the task fails until a person retries it
-    TASK_OVER = "task_over"  #: its task is over or has a newer attempt
-    PLATFORM_STOPS = "platform_stops"  #: the whole platform stops; the task waits for the next start
-    REAPED = "reaped"  #: it is idle, stuck or too old; the task is tried again
-    SILENT = "silent"  #: no sign of life, and its provider does not report it alive; the task is tried again
+    PERSON = "person"  #: a person asked; the task fails until a person retries it
+    TASK_OVER = "task_over"  #: its task has ended or has a newer attempt
+    PLATFORM_STOPS = "platform_stops"  #: the platform stops; the task returns to the queue
+    REAPED = "reaped"  #: it is idle, stuck or too old; the task is retried
+    SILENT = "silent"  #: no heartbeat, and its provider does not report it alive; the task is retried
 
 
 class SalvageState(StrEnum):
-    """What becomes of the disk of a sandbox whose work was not saved at its end."""
+    """What happens to the disk of a sandbox whose work was not saved at its end."""
 
     PENDING = "pending"  #: saving is retried, and the task's next attempt waits for it; either outcome moves it on
     KEPT = "kept"  #: the next attempt no longer waits; saving is still retried until a limit is reached
-    SAVED = "saved"  #: everything is safe; the disk is removed
-    DROPPED = "dropped"  #: a limit was reached or a person gave it up; the disk is removed
+    SAVED = "saved"  #: everything is saved; the disk is removed
+    DROPPED = "dropped"  #: given up at a limit or by a person; the disk is removed
 
 
 #: States in which a disk is kept.
@@ -59,6 +59,6 @@ TRANSITIONS: dict[SandboxState, frozenset[SandboxState]] = {
 
 
 def check(current: SandboxState, target: SandboxState) -> None:
-    """Raise `Conflict` when the table does not have this step."""
+    """Raise `Conflict` if this transition is not in the table."""
     if target not in TRANSITIONS[current]:
         raise Conflict(f"a sandbox that is {current} cannot become {target}")

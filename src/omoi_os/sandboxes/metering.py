@@ -1,4 +1,4 @@
-"""What model calls have cost, and why a sandbox gets no more of them."""
+"""Meter model calls, and decide whether a sandbox may make another one."""
 
 from dataclasses import dataclass
 
@@ -11,16 +11,16 @@ from omoi_os.tasks.models import Task
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a sandbox may still do with the model. The budget covers all attempts at its task."""
+    """A sandbox's budget, which covers all attempts at its task, and what was spent of it."""
 
     budget_usd: float | None
     spent_usd: float
     refusal: str | None
-    #: The part of what was spent that the scripted model was charged.
+    #: The part of `spent_usd` that is simulated, because the scripted model answered.
     simulated_usd: float = 0.0
 
     def why_not(self) -> str | None:
-        """The sentence with which a call is refused, or None when it may go ahead."""
+        """Return the sentence with which a call is refused, or None if it is allowed."""
         if self.refusal is not None:
             return self.refusal
         if self.budget_usd is None or self.spent_usd < self.budget_usd:
@@ -31,7 +31,7 @@ class Allowance:
 def budget_used_up(
     budget_usd: float, spent_usd: float, *, simulated_usd: float = 0.0, next_usd: float | None = None
 ) -> str:
-    """Say that a budget is used up, or, with `next_usd`, that it does not cover the next call."""
+    """Return the sentence that a budget is used up or, with `next_usd`, that it does not cover the next call."""
     spent = f"{_dollars(spent_usd)} spent"
     if simulated_usd:
         spent += ", simulated" if simulated_usd >= spent_usd else f", of it {_dollars(simulated_usd)} simulated"
@@ -44,7 +44,7 @@ def budget_used_up(
 
 
 async def read_allowance(session: AsyncSession, sandbox_id: str) -> Allowance:
-    """The sandbox's budget against what its task has spent so far."""
+    """Return the sandbox's budget and what its task has spent so far."""
     query = (
         select(Sandbox.budget_usd, Task.cost_usd, Sandbox.refusal, Task.simulated_cost_usd)
         .join(Task, Task.id == Sandbox.task_id)
@@ -57,9 +57,9 @@ async def read_allowance(session: AsyncSession, sandbox_id: str) -> Allowance:
 async def add_usage(
     session: AsyncSession, sandbox_id: str, *, tokens: int, cost_usd: float, simulated: bool = False
 ) -> None:
-    """Add one model call to the sandbox and to its task; `simulated`: the scripted model answered it."""
+    """Add one model call to the sandbox and to its task. `simulated` means that the scripted model answered it."""
     simulated_usd = cost_usd if simulated else 0.0
-    # The sandbox's row first, as everywhere: events lock the two in this order.
+    # Update the sandbox's row first: ingest locks the two in this order, and another order could deadlock.
     await session.execute(
         update(Sandbox)
         .where(Sandbox.id == sandbox_id)
@@ -84,7 +84,7 @@ async def add_usage(
 
 
 async def store_refusal(session: AsyncSession, sandbox_id: str, sentence: str) -> None:
-    """Keep why the sandbox gets no further model call. The first reason stays."""
+    """Store why the sandbox gets no further model call. The first reason is kept."""
     await session.execute(
         update(Sandbox)
         .where(Sandbox.id == sandbox_id, Sandbox.refusal.is_(None))
@@ -94,5 +94,5 @@ async def store_refusal(session: AsyncSession, sandbox_id: str, sentence: str) -
 
 
 def _dollars(amount: float) -> str:
-    """Two digits, or as many as a small amount needs to be told from nothing."""
+    """Format an amount with two digits, or with two significant ones if it is below a cent."""
     return f"${amount:.2f}" if amount == 0 or amount >= 0.01 else f"${amount:.2g}"

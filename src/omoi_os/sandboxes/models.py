@@ -1,4 +1,4 @@
-"""Tables of sandboxes and of what comes out of them."""
+"""Tables of sandboxes, their events, blobs, messages and transcripts."""
 
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from omoi_os.ids import uuid7
 
 
 class Sandbox(Base):
-    """One attempt at a task, or one place to verify it. Written before anything is made."""
+    """One attempt at a task, or one check of its result. The row is stored before the sandbox is created."""
 
     __tablename__ = "sandboxes"
     __table_args__ = (
@@ -59,46 +59,46 @@ class Sandbox(Base):
     last_seq: Mapped[int] = mapped_column(BigInteger)
     #: The worker's own counter up to which everything is stored.
     acked_seq: Mapped[int] = mapped_column(BigInteger)
-    #: The acknowledged number beyond which something came with a gap before it, when, and when that was told.
+    #: The acknowledged number after which an event is missing, when that was seen, and when it was reported.
     gap_after: Mapped[int | None] = mapped_column(BigInteger)
     gap_seen_at: Mapped[datetime | None]
     gap_flagged_at: Mapped[datetime | None]
-    #: How many events of each type it has.
+    #: The number of events by type.
     event_counts: Mapped[dict[str, Any]] = mapped_column(default=dict)
-    #: How much they add up to; counted against the quota of one sandbox.
+    #: The size of all events; counted against the quota of one sandbox.
     event_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
-    #: What a worker said when it gave up: the text of its last `agent.failed`.
+    #: The error of the worker's last `agent.failed`.
     failure: Mapped[str | None]
-    #: Why the gateway will serve no further model call: trying again would not help.
+    #: Why the gateway refuses every further model call; a retry would not help.
     refusal: Mapped[str | None]
-    #: Who asked for it to stop.
+    #: Why it was asked to stop, see `lifecycle.StopCause`.
     stop_cause: Mapped[str | None]
     end_reason: Mapped[str | None]
-    #: The verdict on the result that was made here, or that was checked here.
+    #: The verdict on the result of this attempt, or of the check that ran here.
     verdict: Mapped[str | None]
-    #: What it used when its provider was last asked.
+    #: The resource usage that its provider last reported.
     memory_bytes: Mapped[int | None] = mapped_column(BigInteger)
     cpu_seconds: Mapped[float | None]
     disk_bytes: Mapped[int | None] = mapped_column(BigInteger)
     pids: Mapped[int | None]
     cost_usd: Mapped[float]
-    #: The part of `cost_usd` that the scripted model was charged: nobody paid it.
+    #: The part of `cost_usd` that is simulated, because the scripted model answered.
     simulated_cost_usd: Mapped[float] = mapped_column(default=0.0, server_default="0")
     tokens: Mapped[int] = mapped_column(BigInteger)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     started_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
-    #: When its events, blobs, messages and transcript were removed for their age.
+    #: When its events, blobs, messages and transcript were deleted after their retention.
     pruned_at: Mapped[datetime | None]
 
     @property
     def gap_since(self) -> datetime | None:
-        """Since when a posted event is missing; None when none is."""
+        """Return since when a posted event is missing, or None."""
         return self.gap_seen_at if self.gap_after == self.acked_seq else None
 
 
 class ModelReservation(Base):
-    """The estimated cost of a model call that is under way; settled with its real cost in one transaction."""
+    """The estimated cost of a running model call; deleted in the transaction that adds the actual cost."""
 
     __tablename__ = "model_reservations"
 
@@ -111,7 +111,7 @@ class ModelReservation(Base):
 
 
 class SandboxSalvage(Base):
-    """A sandbox whose work could not be saved at its end: what becomes of its disk. Without a row there is none."""
+    """The kept disk of a sandbox whose work could not be saved at its end."""
 
     __tablename__ = "sandbox_salvages"
     __table_args__ = (
@@ -127,7 +127,7 @@ class SandboxSalvage(Base):
     #: Until when the task's next attempt waits for this one's work.
     wait_until: Mapped[datetime | None]
     disk_bytes: Mapped[int | None] = mapped_column(BigInteger)
-    #: The orchestrator that is saving now, and until when nobody else may.
+    #: The orchestrator that is saving now, and when its lease expires.
     lease_owner: Mapped[int | None] = mapped_column(BigInteger)
     lease_expires_at: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
@@ -136,7 +136,7 @@ class SandboxSalvage(Base):
 
 
 class SandboxEvent(Base):
-    """One fact about a sandbox, appended, numbered, never changed."""
+    """One fact about a sandbox: appended, numbered, never changed."""
 
     __tablename__ = "sandbox_events"
     __table_args__ = (
@@ -158,7 +158,7 @@ class SandboxEvent(Base):
 
 
 class SandboxBlob(Base):
-    """A value too large for an event, kept whole and found by its hash."""
+    """A value too large for its event's row, stored in full by its hash."""
 
     __tablename__ = "sandbox_blobs"
 
@@ -169,7 +169,7 @@ class SandboxBlob(Base):
 
 
 class SandboxMessage(Base):
-    """Something said to a running agent."""
+    """Text sent to a running agent."""
 
     __tablename__ = "sandbox_messages"
     __table_args__ = (
@@ -187,9 +187,9 @@ class SandboxMessage(Base):
     acked_at: Mapped[datetime | None]
     delivered_at: Mapped[datetime | None]
     seen_at: Mapped[datetime | None]
-    #: The sandbox in whose saved conversation it was last found.
+    #: The sandbox whose saved transcript last contained it.
     kept_in: Mapped[str | None]
-    #: How often it was queued again because the conversation that carried it was lost.
+    #: How often it was queued again because the conversation that contained it was lost.
     redeliveries: Mapped[int] = mapped_column(server_default="0")
 
 
@@ -237,21 +237,21 @@ class WarmSandbox(Base):
 
 
 class Installation(Base):
-    """The one row that names this installation: the label on everything it makes elsewhere."""
+    """The single row that names this installation: the label on every sandbox that it creates."""
 
     __tablename__ = "installation"
     __table_args__ = (CheckConstraint("id = 1", name="one_row"),)
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     name: Mapped[str]
-    #: The data folder that holds the local forge's repositories: its identity, and where it was last.
+    #: The data folder with the local forge's repositories: its site, and its last host and path.
     forge_site: Mapped[str | None]
     forge_host: Mapped[str | None]
     forge_path: Mapped[str | None]
 
 
 class Site(Base):
-    """A place whose sandboxes only the orchestrators there can see: a data folder, or a provider's account."""
+    """A data folder or a provider's account: only its own orchestrators can reach its sandboxes."""
 
     __tablename__ = "sites"
 

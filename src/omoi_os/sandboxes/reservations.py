@@ -1,4 +1,4 @@
-"""Reserves the estimated cost of model calls, so that parallel calls cannot spend a budget twice."""
+"""Reserve the estimated cost of model calls, so that parallel calls cannot spend a budget twice."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ from omoi_os.sandboxes.metering import Allowance, budget_used_up
 from omoi_os.sandboxes.models import ModelReservation, Sandbox
 from omoi_os.tasks.models import Task
 
-#: How long a reservation holds after its gateway renewed it for the last time.
+#: How long a reservation is valid after its gateway last renewed it.
 LIFETIME = timedelta(seconds=90)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a call may cost."""
+    """The estimated cost of one call."""
 
-    #: Of the input at most, and of ordinary text.
+    #: The highest cost of the input, and its cost for ordinary text.
     input_usd: float
     usual_input_usd: float
     output_token_usd: float
     max_tokens: int
-    #: With fewer tokens an answer is of no use.
+    #: The fewest output tokens with which an answer is useful.
     min_tokens: int
 
 
@@ -40,7 +40,7 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The call does not fit the budget; the sentence says so."""
+    """The call does not fit the budget; `sentence` says why."""
 
     sentence: str
 
@@ -52,16 +52,16 @@ class Busy:
 async def reserve(
     session: AsyncSession, sandbox_id: str, estimate: Estimate, *, gateway_id: UUID
 ) -> Reserved | Refused | Busy:
-    """Reserve the cost of one call of a sandbox that has a budget.
+    """Reserve the cost of one call.
 
-    While other calls of the task are under way, only a call that fits whole is allowed. A call that is alone is
-    allowed while the budget has room for its input as usually counted and a short answer; its output is capped.
+    While other calls of the task are running, only a call whose whole estimate fits is allowed. A call that is alone is
+    allowed while the remaining budget covers its usual input cost and a short answer; its output is capped.
     """
     query = (
         select(Sandbox.budget_usd, Task.cost_usd, Task.simulated_cost_usd, Sandbox.refusal, Task.id)
         .join(Task, Task.id == Sandbox.task_id)
         .where(Sandbox.id == sandbox_id)
-        # Held until the end of the transaction: gateways decide about one task one after the other.
+        # Lock the task: gateways must decide about one task one after the other.
         .with_for_update(of=Task, key_share=True)
     )
     budget, spent, simulated, refusal, task_id = (await session.execute(query)).one()
@@ -75,10 +75,10 @@ async def reserve(
     if amount > remaining:
         if reserved:
             return Busy()
-        room = _affordable_tokens(estimate, remaining)
-        if room < estimate.min_tokens:
+        affordable = _affordable_tokens(estimate, remaining)
+        if affordable < estimate.min_tokens:
             return Refused(budget_used_up(limit, spent, simulated_usd=simulated, next_usd=_least(estimate)))
-        amount, max_tokens = remaining, min(max_tokens, room)
+        amount, max_tokens = remaining, min(max_tokens, affordable)
     reservation = ModelReservation(
         id=uuid7(),
         task_id=task_id,
@@ -91,12 +91,12 @@ async def reserve(
 
 
 async def settle(session: AsyncSession, reservation_id: UUID) -> None:
-    """End a reservation, in the transaction that adds the call's real cost."""
+    """Delete a reservation, in the transaction that adds the call's actual cost."""
     await session.execute(delete(ModelReservation).where(ModelReservation.id == reservation_id))
 
 
 async def renew(session: AsyncSession, reservation_ids: Collection[UUID]) -> None:
-    """Keep the reservations of calls that are still under way, and remove expired ones of any gateway."""
+    """Renew the reservations of running calls, and delete expired ones of any gateway."""
     now = func.clock_timestamp()
     await session.execute(
         update(ModelReservation)

@@ -1,4 +1,4 @@
-"""Retention: what ended sandboxes said is removed when it is older than its project, or the installation, keeps it."""
+"""Delete the data of ended sandboxes after the retention of their project or of the installation."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -16,9 +16,9 @@ from omoi_os.tasks.models import Task
 async def next_to_prune(
     session: AsyncSession, *, now: datetime, default_days: int | None, without: Collection[str] = ()
 ) -> str | None:
-    """A sandbox whose events are old enough to be removed; None when there is none but these.
+    """Return a sandbox beyond its retention that is not in `without`, or None.
 
-    A sandbox that lives, or whose task is still open, keeps everything.
+    A sandbox that is alive, or whose task is open, keeps everything.
     """
     days = func.coalesce(number_in_sql("retention_days"), default_days)
     query = (
@@ -39,7 +39,7 @@ async def next_to_prune(
 
 
 async def prune_one(session: AsyncSession, sandbox_id: str, *, now: datetime) -> None:
-    """Remove what one sandbox left. Its row stays, with its cost and how it ended."""
+    """Delete the events, blobs, messages and transcript of one sandbox. Its row stays, with its cost and outcome."""
     for table in (SandboxEvent, SandboxBlob, SandboxMessage, Transcript):
         await session.execute(delete(table).where(table.sandbox_id == sandbox_id))
     pruned: dict[str, object] = {"pruned_at": now, "event_counts": {}, "event_bytes": 0}

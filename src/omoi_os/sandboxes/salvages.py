@@ -1,4 +1,4 @@
-"""Salvage after the end: the disk of a sandbox whose work was not saved is kept, and saving it is retried.
+"""The salvage records of ended sandboxes whose work was not saved: their disks are kept and saving is retried.
 
 Each function is one step in one transaction; the caller commits.
 """
@@ -29,18 +29,18 @@ MAX_ERROR = 2_000
 
 
 async def get(session: AsyncSession, sandbox_id: str) -> SandboxSalvage | None:
-    """The salvage of one sandbox, freshly read."""
+    """Return the salvage record of one sandbox, read again from the database."""
     return await session.get(SandboxSalvage, sandbox_id, populate_existing=True)
 
 
 async def of(session: AsyncSession, rows: Sequence[Sandbox]) -> dict[str, SandboxSalvage]:
-    """The salvages of these sandboxes, by sandbox."""
+    """Return the salvage records of these sandboxes by sandbox id."""
     query = select(SandboxSalvage).where(SandboxSalvage.sandbox_id.in_([row.id for row in rows]))
     return {row.sandbox_id: row for row in (await session.execute(query)).scalars()}
 
 
 async def unsaved(session: AsyncSession, *, provider: str, site: str) -> Sequence[tuple[Sandbox, SandboxSalvage]]:
-    """The ended sandboxes of one provider at one place whose disks are kept, oldest first."""
+    """Return the ended sandboxes of one provider at one site whose disks are kept, oldest first."""
     query = (
         select(Sandbox, SandboxSalvage)
         .join(SandboxSalvage, SandboxSalvage.sandbox_id == Sandbox.id)
@@ -52,7 +52,7 @@ async def unsaved(session: AsyncSession, *, provider: str, site: str) -> Sequenc
 
 
 async def unsaved_of_task(session: AsyncSession, task: Task) -> Sequence[str]:
-    """The ended sandboxes of a task whose work is not saved."""
+    """Return the ids of a task's ended sandboxes whose work is not saved."""
     query = (
         select(Sandbox.id)
         .join(SandboxSalvage, SandboxSalvage.sandbox_id == Sandbox.id)
@@ -65,46 +65,47 @@ async def unsaved_of_task(session: AsyncSession, task: Task) -> Sequence[str]:
 async def mark_failed(
     session: AsyncSession, bus: Bus, sandbox: Sandbox, *, error: str, now: datetime
 ) -> SandboxSalvage:
-    """Record that saving failed and when it is tried again. The caller holds the sandbox's row and the lease."""
+    """Record that saving failed and when it is retried. The caller has locked the sandbox's row and has the lease."""
     salvage = await _held(session, sandbox)
     salvage.attempts += 1
     salvage.last_error = error.replace("\0", "")[:MAX_ERROR]
     salvage.next_attempt_at = now + min(FIRST_PAUSE * 2 ** min(salvage.attempts - 1, 20), LONGEST_PAUSE)
     salvage.lease_owner = salvage.lease_expires_at = None
-    await tell(session, bus, sandbox, salvage)
+    await publish_state(session, bus, sandbox, salvage)
     return salvage
 
 
 async def mark_saved(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, now: datetime) -> None:
-    """Record that everything is safe, and let the task's next attempt start. The caller holds the sandbox's row."""
+    """Record that everything is saved, and let the next attempt start. The caller has locked the sandbox's row."""
     salvage = await _held(session, sandbox)
     salvage.attempts += 1
     await _close(session, bus, sandbox, salvage, state=SalvageState.SAVED, now=now)
 
 
 async def stop_waiting(session: AsyncSession, bus: Bus, sandbox: Sandbox) -> None:
-    """The next attempt starts without this one's work; saving goes on. The caller holds the sandbox's row."""
+    """Let the next attempt start without this work; saving is still retried. The caller has locked the row."""
     salvage = await _held(session, sandbox)
     if salvage.state == SalvageState.PENDING:
         salvage.state = SalvageState.KEPT
-        await tell(session, bus, sandbox, salvage)
+        await publish_state(session, bus, sandbox, salvage)
 
 
 async def retry_now(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, now: datetime) -> SandboxSalvage:
-    """Ask for the next try at once. `Conflict` when nothing is kept."""
+    """Make the next try due now. Raise `Conflict` if nothing is kept."""
     await repository.lock(session, sandbox.id)
     salvage = await _held(session, sandbox)
     salvage.next_attempt_at = now
-    await tell(session, bus, sandbox, salvage)
+    await publish_state(session, bus, sandbox, salvage)
     return salvage
 
 
 async def drop(
     session: AsyncSession, bus: Bus, sandbox: Sandbox, *, reason: str, by: str | None, now: datetime, masker: Masker
 ) -> SandboxSalvage:
-    """Give unsaved work up, with an audit entry; the orchestrator then removes the disk. `Conflict` when none is kept.
+    """Give up unsaved work, with an audit entry; the orchestrator then removes the disk.
 
-    `by` is the person who asked for it; None means the platform, at a limit.
+    `by` is the person who asked for it; None means that the platform reached a limit. Raise `Conflict` if nothing is
+    kept.
     """
     await repository.lock(session, sandbox.id)
     salvage = await _held(session, sandbox)
@@ -134,11 +135,11 @@ async def _close(
     if task.status == TaskState.PENDING and task.not_before is not None and task.not_before == salvage.wait_until:
         task.not_before = now
         await bus.announce(session, Topic.TASKS, str(task.id))
-    await tell(session, bus, sandbox, salvage)
+    await publish_state(session, bus, sandbox, salvage)
 
 
-async def tell(session: AsyncSession, bus: Bus, sandbox: Sandbox, salvage: SandboxSalvage) -> None:
-    """Publish the salvage's state: people see it, and the gateway and the orchestrators are woken."""
+async def publish_state(session: AsyncSession, bus: Bus, sandbox: Sandbox, salvage: SandboxSalvage) -> None:
+    """Publish the salvage's state to the stream, and wake the gateway and the orchestrators."""
     data = {
         "task_id": str(sandbox.task_id),
         "purpose": sandbox.purpose,
@@ -153,7 +154,7 @@ async def tell(session: AsyncSession, bus: Bus, sandbox: Sandbox, salvage: Sandb
 
 
 async def gateway_sockets(session: AsyncSession, *, site: str, sandbox_ids: Collection[str] = ()) -> set[str]:
-    """The gateway sockets that kept sandboxes of a site need to save their work."""
+    """Return the gateway sockets that kept sandboxes of a site need to save their work."""
     query = (
         select(Sandbox.gateway_socket)
         .join(SandboxSalvage, SandboxSalvage.sandbox_id == Sandbox.id)

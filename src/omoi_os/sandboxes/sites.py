@@ -1,5 +1,7 @@
-"""Sites: the places whose sandboxes only the orchestrators there can see. Each function is one step; the caller
-commits."""
+"""Sites: data folders or provider accounts whose sandboxes only their own orchestrators can reach.
+
+Each function is one step in one transaction; the caller commits.
+"""
 
 import socket
 from collections.abc import Collection, Sequence
@@ -28,14 +30,14 @@ async def serve(session: AsyncSession, names: Collection[str], *, owner: int) ->
 
 
 async def get(session: AsyncSession, name: str) -> Site | None:
-    """One site; None if no orchestrator has served it yet."""
+    """Return one site, or None if no orchestrator has served it yet."""
     return await session.get(Site, name, populate_existing=True)
 
 
 async def alive_elsewhere(
     session: AsyncSession, served: Collection[str]
 ) -> Sequence[tuple[Sandbox, Task, Site | None]]:
-    """The sandboxes at other sites that have not ended, each with its task and its site."""
+    """Return the alive sandboxes at other sites, each with its task and its site."""
     query = (
         select(Sandbox, Task, Site)
         .join(Task, Task.id == Sandbox.task_id)
@@ -47,7 +49,7 @@ async def alive_elsewhere(
 
 
 async def claim_repositories(session: AsyncSession, *, site: str, data_dir: Path) -> None:
-    """Record that the local forge's repositories are in this data folder. `SetupError` when they are in another one."""
+    """Record that this data folder has the local forge's repositories. Raise `SetupError` if another one does."""
     installation = await session.get_one(Installation, 1, with_for_update=True, populate_existing=True)
     if installation.forge_site not in (None, site):
         query = select(Project.id).where(Project.forge == _LOCAL_FORGE).limit(1)

@@ -19,7 +19,7 @@ class TaskState(StrEnum):
 
 
 class EndCause(StrEnum):
-    """Who caused the end of an attempt without a result. `orchestrator.causes` decides it for a sandbox's end."""
+    """What caused an attempt to end without a result; `orchestrator.recovery.end_causes` decides."""
 
     WORK = "work"  #: the agent, its checks or its use of resources; it uses up one of the task's attempts
     PLATFORM = "platform"  #: the platform or the host; `max_attempts` rises with `attempt`, up to a limit

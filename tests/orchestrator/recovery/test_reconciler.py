@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import Work, work_spec
 from omoi_os.orchestrator.dispatch.dispatcher import claim, record_started
-from omoi_os.orchestrator.recovery import rows
+from omoi_os.orchestrator.recovery import sandbox_rows
 from omoi_os.orchestrator.recovery.reaper import reap
 from omoi_os.orchestrator.recovery.reconciler import reconcile
 from omoi_os.protocol.events import EventType
@@ -96,7 +96,7 @@ async def test_a_sandbox_whose_creation_was_not_recorded_is_found_by_its_id(
     work, ref = await _created(session, context)
     assert (await _row(context, work)).provider_ref is None
 
-    assert await rows.find_ref(context, work.sandbox) == ref
+    assert await sandbox_rows.find_ref(context, work.sandbox) == ref
     for _ in range(2):
         await _reconciled(context)
 

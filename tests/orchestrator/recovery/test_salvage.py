@@ -27,9 +27,9 @@ from omoi_os.health import warnings
 from omoi_os.health.presence import presence
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import Work, work_spec
-from omoi_os.orchestrator.dispatch.branches import ensure_branch
 from omoi_os.orchestrator.dispatch.dispatcher import claim, record_started
-from omoi_os.orchestrator.recovery import endings, salvage
+from omoi_os.orchestrator.dispatch.task_branch import ensure_branch
+from omoi_os.orchestrator.recovery import salvage, teardown
 from omoi_os.orchestrator.recovery.reconciler import reconcile
 from omoi_os.projects.addresses import repository_of
 from omoi_os.protocol.events import Event, EventType
@@ -66,7 +66,7 @@ class Lost:
         context = context or self.context
         report = await context.providers.default.inspect(self.ref, wait=timedelta(seconds=10))
         assert not report.alive
-        await endings.ended(context, self.work.sandbox, self.ref, report)
+        await teardown.after_end(context, self.work.sandbox, self.ref, report)
 
     async def retry(self) -> None:
         async with self.context.sessions.begin() as session:
@@ -176,7 +176,7 @@ async def test_work_that_could_not_be_saved_while_the_gateway_was_away_is_saved_
 
     assert ((await lost.salvage()).state, lost.saved()) == ("saved", "half")
     assert not lost.folder.exists()
-    lost.context.watch.forget("unsaved work")
+    lost.context.timers.forget("unsaved work")
     await salvage.look_after(lost.context)
     async with lost.context.sessions() as other:
         assert await warnings.current(other, now=lost.context.now()) == []

@@ -19,7 +19,7 @@ async def _messages(sessions: Sessions) -> list[str]:
 
 
 async def _check(context: Context, *, long_seconds: float = 0) -> None:
-    context.watch.forget("transactions")
+    context.timers.forget("transactions")
     await report_long_transactions(context, long_seconds=long_seconds)
 
 

@@ -9,7 +9,7 @@ from omoi_os.forges.bare import git
 from omoi_os.forges.local.forge import LocalForge
 from omoi_os.forges.registry import make_forge
 from omoi_os.masking import Masker
-from omoi_os.orchestrator.verification import verdicts, verifier
+from omoi_os.orchestrator.verification import decisions, verifier
 from omoi_os.projects.addresses import repository_of
 from omoi_os.protocol.assignment import ExecutionMode
 from omoi_os.protocol.events import Event, EventType
@@ -69,7 +69,7 @@ async def test_no_verdict_is_stored_for_a_commit_that_is_no_longer_the_head(
         await git.run("update-ref", f"refs/heads/{branch}", made, git_dir=forge.path(repository))
         commits.append(made)
 
-    await verdicts.decide(context, task, project, verdicts.Finding(commits[0], Verdict.VERIFIED, None))
+    await decisions.decide(context, task, project, decisions.Finding(commits[0], Verdict.VERIFIED, None))
     async with sessions() as session:
         undecided = await session.get_one(Task, task.id)
     await verifier.verify(context)

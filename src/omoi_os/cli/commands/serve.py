@@ -19,7 +19,7 @@ from omoi_os.cli.local.processes import Program, Supervisor
 from omoi_os.config import Settings, load_settings
 from omoi_os.db import embedded
 from omoi_os.errors import SetupError
-from omoi_os.orchestrator import health as orchestrator_health
+from omoi_os.orchestrator import own_health as orchestrator_health
 from omoi_os.printable import printable
 from omoi_os.providers.registry import make_provider
 from omoi_os.scripted_model.scripts import Library

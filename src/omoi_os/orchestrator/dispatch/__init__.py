@@ -1,1 +1,1 @@
-"""From a claimed task to its running sandbox."""
+"""Dispatch: from a pending task to its running sandbox."""

@@ -1,4 +1,4 @@
-"""What goes into a sandbox: its environment (contract section 2) and its assignment. Never a secret but its token."""
+"""Build the environment and the assignment of a sandbox. They hold no secret but the sandbox's own token."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,12 +22,12 @@ from omoi_os.tasks.verification import acceptance_of
 from omoi_os.tickets.models import Ticket
 from omoi_os.worker.command import gateway_port_argv, worker_argv
 
-#: The part of a sandbox's lifetime after which its agent is stopped, so that its work can still be handed in.
+#: The share of a sandbox's lifetime after which its agent is stopped, so that there is time to submit its work.
 _WORK_SHARE = 0.9
 
 _GIB = 1024**3
 
-#: What of a worker's environment people may see: neither the token nor what the task says already.
+#: The variables of a worker's environment that people may see: neither the token nor what the task already shows.
 _SHOWN = (
     *("PATH", "HOME", "LANG", "TERM", "SANDBOX_ID", "TASK_ID", "USER_ID", "PROJECT_ID", "GITHUB_REPO_OWNER"),
     *("GITHUB_REPO_NAME", "BRANCH_NAME", "CALLBACK_URL", "MESSAGE_POLL_URL", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL"),
@@ -37,7 +37,7 @@ _SHOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A task with everything around it that its sandbox needs to know."""
+    """A claimed task with its ticket, project, sandbox row, token and provider."""
 
     task: Task
     ticket: Ticket
@@ -48,13 +48,13 @@ class Work:
 
 
 def budget_of(settings: Settings, project: Project, ticket: Ticket) -> float | None:
-    """Return what the task may spend: the smallest of the ticket's, the project's and the installation's limit."""
+    """Return the task's budget: the smallest of the ticket's, the project's and the installation's limit."""
     limits = (ticket.budget_usd, project.settings.get("budget_usd"), settings.max_budget_usd)
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def work_spec(settings: Settings, work: Work, *, owner: str) -> SandboxSpec:
-    """The sandbox in which an agent works on a task."""
+    """Return the spec of the sandbox in which an agent works on a task."""
     runtime = work.provider.runtime
     spec = make_spec(
         settings,
@@ -69,7 +69,7 @@ def work_spec(settings: Settings, work: Work, *, owner: str) -> SandboxSpec:
 
 
 def verify_spec(settings: Settings, work: Work, *, owner: str) -> SandboxSpec:
-    """A fresh sandbox in which commands are run from outside; inside is only the way to the gateway."""
+    """Return the spec of a fresh sandbox for checks, which are run from outside. Inside, only the gateway port runs."""
     runtime = work.provider.runtime
     common = _common_environment(settings, work)
     spec = make_spec(
@@ -92,7 +92,7 @@ def make_spec(
     argv: list[str],
     env: Mapping[str, str],
 ) -> SandboxSpec:
-    """A sandbox of this installation's size and lifetime, with a gateway socket if its provider supports one."""
+    """Return a spec of this installation's size and lifetime, with a gateway socket if the provider supports one."""
     return SandboxSpec(
         id=sandbox_id,
         owner=owner,
@@ -110,7 +110,7 @@ def make_spec(
 
 
 def git_url(settings: Settings, work: Work) -> str:
-    """The project's repository, as seen from inside a sandbox."""
+    """Return the URL of the project's repository inside a sandbox."""
     return f"{_gateway_url(settings, work.provider)}{git_path(work.project)}"
 
 
@@ -119,27 +119,27 @@ def _labels(work: Work) -> dict[str, str]:
 
 
 def _mirror(settings: Settings, work: Work) -> Path | None:
-    """The repository on this machine from which a clone may take its objects."""
+    """Return the repository on this machine from which a clone may take its objects, or None."""
     if not settings.prepared_checkouts or not work.provider.has_gateway_socket:
         return None
     return make_mirrors(work.project.forge, settings).find(repository_of(work.project))
 
 
 def takes_checkouts(settings: Settings, provider: SandboxProvider) -> bool:
-    """Whether its workspaces can be laid over a prepared checkout, and are to be."""
+    """Return whether this provider's workspaces are overlays on a prepared checkout."""
     wanted = settings.prepared_checkouts and settings.overlay_checkouts
     return wanted and isinstance(provider, Layered) and provider.has_checkouts
 
 
 def _checkout(settings: Settings, work: Work, mirror: Path | None) -> Path | None:
-    """What the workspace begins with; its objects are the mirror's."""
+    """Return the prepared checkout below the workspace, or None; its objects are the mirror's."""
     if mirror is None or not takes_checkouts(settings, work.provider):
         return None
     return make_mirrors(work.project.forge, settings).checkout(repository_of(work.project))
 
 
 def _gateway_url(settings: Settings, provider: SandboxProvider) -> str:
-    """Where the gateway is, seen from inside: at a loopback port, or at its public address."""
+    """Return the gateway's address inside a sandbox: a loopback port, or its public address."""
     if provider.has_gateway_socket:
         return f"http://127.0.0.1:{GATEWAY_PORT}"
     if settings.callback_url is None:
@@ -173,7 +173,7 @@ def _common_environment(settings: Settings, work: Work) -> dict[str, str]:
 
 
 def work_environment(settings: Settings, work: Work) -> dict[str, str]:
-    """Everything that a worker is told, the assignment included."""
+    """Return the worker's whole environment, including the assignment."""
     task = work.task
     fits = len(task.description.encode()) <= INLINE_DESCRIPTION_BYTES
     assignment = Assignment(
@@ -211,13 +211,13 @@ def work_environment(settings: Settings, work: Work) -> dict[str, str]:
 
 
 def shown_environment(settings: Settings, work: Work) -> dict[str, str]:
-    """What a worker is told, without its secrets."""
+    """Return the part of the worker's environment that people may see."""
     environment = work_environment(settings, work)
     return {name: environment[name] for name in _SHOWN if environment.get(name)}
 
 
 def _git_environment(token: str) -> dict[str, str]:
-    """Lets git inside show the sandbox's token to the gateway, with nothing on a command line or in a file."""
+    """Return variables that make git send the token to the gateway, without a command line or a file that shows it."""
     return {
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": "http.extraHeader",

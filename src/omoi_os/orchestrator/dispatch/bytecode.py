@@ -1,4 +1,4 @@
-"""The worker's bytecode: made once per start of an orchestrator, for all sandboxes of this machine."""
+"""Compile the worker's bytecode once per orchestrator start, for all sandboxes of this machine."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ log = logging.getLogger(__name__)
 
 
 async def compile_worker() -> None:
-    """Compile what sandboxes run. Where the program's folder cannot be written to, they do it themselves each time."""
+    """Compile the worker. If the package's folder is read-only, each sandbox compiles it instead."""
     process = await asyncio.create_subprocess_exec(
         *compile_argv(), stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, env={}
     )
@@ -20,4 +20,4 @@ async def compile_worker() -> None:
         await process.wait()
         raise
     if code:
-        log.warning("the worker could not be imported outside of a sandbox (exit code %d); see the lines above", code)
+        log.warning("compiling the worker failed with exit code %d; see the lines above", code)

@@ -1,4 +1,4 @@
-"""Dispatch: claims tasks as far as there is room, and makes a sandbox for each."""
+"""Claim the next tasks that fit the concurrency limits, and create a sandbox for each."""
 
 import asyncio
 import logging
@@ -16,13 +16,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.errors import ForgeError, ProviderError, ProviderUnavailable, RepositoryDamaged
 from omoi_os.forges.registry import make_forge
 from omoi_os.orchestrator.context import Context
-from omoi_os.orchestrator.dispatch import branches
+from omoi_os.orchestrator.dispatch import task_branch
 from omoi_os.orchestrator.dispatch import warm_pool as pool
 from omoi_os.orchestrator.dispatch.assignments import Work, budget_of, shown_environment, work_environment, work_spec
-from omoi_os.orchestrator.providers import RETRY_SECONDS
+from omoi_os.orchestrator.provider_cache import RETRY_SECONDS
 from omoi_os.orchestrator.upkeep import prepared_checkouts as checkouts
 from omoi_os.orchestrator.upkeep import repository_damage as repositories
-from omoi_os.orchestrator.upkeep.free_space import has_room
+from omoi_os.orchestrator.upkeep.free_space import has_free_space
 from omoi_os.projects.addresses import repository_of
 from omoi_os.projects.models import Project
 from omoi_os.projects.values import DEFAULT_CONCURRENCY, number_of
@@ -42,25 +42,25 @@ from omoi_os.tasks.turns import Ready
 
 log = logging.getLogger(__name__)
 
-#: How long one orchestrator may take over a step before another may take it on.
+#: How long an orchestrator may take for one step before another may take over the task.
 LEASE = timedelta(minutes=2)
-#: How long a task waits whose provider cannot work here now.
+#: How long a task is postponed when its provider is unavailable.
 PROVIDER_PAUSE = timedelta(seconds=RETRY_SECONDS)
-#: How long a task that could not even be claimed is left alone, so that the rest of its project goes on.
-REST = timedelta(minutes=1)
+#: How long a task that could not be claimed is postponed, so that the rest of its project continues.
+CLAIM_PAUSE = timedelta(minutes=1)
 
 
 async def dispatch(context: Context) -> None:
-    """Claim what can run now and start making the sandboxes. Without free space nothing is claimed."""
-    if not await has_room(context) or context.quotas.all_full:
+    """Claim the tasks that can run now and start creating their sandboxes. Claim nothing without free disk space."""
+    if not await has_free_space(context) or context.quotas.all_full:
         return
     for work in await claim(context):
-        context.watch.note("claim")
+        context.timers.note("claim")
         context.jobs.start(f"spawn {work.sandbox.id}", partial(spawn, context, work))
 
 
 async def claim(context: Context) -> list[Work]:
-    """Take the next tasks, each with its sandbox's row, in one transaction: the intent is written before the act."""
+    """Claim the next tasks and store their sandboxes' rows in one transaction, before any sandbox is created."""
     claimed, unknown = await _claim(context)
     if unknown:
         await context.providers.prepare(unknown)
@@ -69,13 +69,13 @@ async def claim(context: Context) -> list[Work]:
 
 
 async def _claim(context: Context) -> tuple[list[Work], set[str]]:
-    """What was claimed, and the providers that have to be made before more can be."""
+    """Return the claimed tasks, and the providers that must be created before more can be claimed."""
     claimed: list[Work] = []
     unknown: set[str] = set()
     left_out: set[UUID] = set(context.quotas.full)
     async with context.sessions() as session, session.begin():
         await tasks_repository.lock_claims(session)
-        # Others may be behind the tasks of projects that had no room for all of them, or that are left out.
+        # Look again: tasks of projects at their limit, or left out, may have hidden those of other projects.
         while await _claim_some(session, context, claimed, unknown, left_out):
             pass
         if claimed:
@@ -86,7 +86,7 @@ async def _claim(context: Context) -> tuple[list[Work], set[str]]:
 async def _claim_some(
     session: AsyncSession, context: Context, claimed: list[Work], unknown: set[str], left_out: set[UUID]
 ) -> bool:
-    """Claim what fits of the next candidates. Return whether a further look may find more."""
+    """Claim the next candidates that fit the limits. Return whether another look may find more."""
     limit = context.settings.max_concurrent_tasks
     ready = await turns.ready_tasks(session, now=context.now(), without=left_out, limit=limit)
     taken = Counter[UUID]()
@@ -100,11 +100,11 @@ async def _claim_some(
         if not context.providers.was_tried(name):
             unknown.add(name)
             newly_left_out.add(project.id)
-        room = limit - each.active - taken.total()
-        room_in_project = (
+        free_slots = limit - each.active - taken.total()
+        free_slots_in_project = (
             number_of(project, "max_concurrent_tasks", DEFAULT_CONCURRENCY) - each.active_in_project - taken[project.id]
         )
-        if room <= 0 or room_in_project <= 0 or project.id in newly_left_out:
+        if free_slots <= 0 or free_slots_in_project <= 0 or project.id in newly_left_out:
             continue
         work = await _assign_apart(session, context, each)
         if work is None:
@@ -118,38 +118,38 @@ async def _claim_some(
 
 
 def _provider_of(context: Context, project: Project) -> str | None:
-    """The name of the provider for a project; None if its settings make no sense, which concerns no other project."""
+    """Return the name of the project's provider; None if its settings are invalid, without affecting other projects."""
     with context.health.isolated(f"project {project.id}"):
         return context.providers.name_for(project)
     return None
 
 
 async def _assign_apart(session: AsyncSession, context: Context, ready: Ready) -> Work | None:
-    """One claim that fails without the others: a task that cannot be claimed is left alone for a while."""
+    """Claim one task in a savepoint; postpone it if that fails, without affecting the others."""
     task_id = ready.task.id
     with context.health.isolated(f"task {task_id}"):
         async with session.begin_nested():
             return await _assign(session, context, ready)
-    later = {"not_before": context.now() + REST}
+    later = {"not_before": context.now() + CLAIM_PAUSE}
     await session.execute(update(Task).where(Task.id == task_id).values(later))
     return None
 
 
 async def _assign(session: AsyncSession, context: Context, ready: Ready) -> Work | None:
-    """One claim. A task whose provider cannot work here goes back to the queue, and says why."""
+    """Claim one task; postpone it with the reason if its provider is unavailable."""
     now = context.now()
     task, ticket, project = ready.task, ready.ticket, ready.project
     only_of = ticket if ready.alone else None
     try:
         provider = context.providers.get(context.providers.name_for(project))
     except ProviderUnavailable as error:
-        # No sandbox was created, so nothing is used up; the provider itself is asked again no sooner than this.
+        # No sandbox was created, so no attempt is used up. The provider is not asked again before this.
         await tasks.postpone(session, context.bus, task, reason=str(error), until=now + PROVIDER_PAUSE)
         return None
     await tasks.assign(session, context.bus, task, lease_owner=context.owner, until=now + LEASE, only_of=only_of)
     unsaved = await salvages.unsaved_of_task(session, task) if task.fence > 1 else ()
     if unsaved:
-        _tell_unsaved(task, unsaved)
+        _mention_unsaved(task, unsaved)
     origin = Origin(
         provider=provider.name,
         site=provider.site,
@@ -165,18 +165,18 @@ async def _assign(session: AsyncSession, context: Context, ready: Ready) -> Work
     return Work(task, ticket, project, sandbox, token, provider)
 
 
-def _tell_unsaved(task: Task, unsaved: Sequence[str]) -> None:
-    """Tell the next attempt that it starts without the uncommitted work of an earlier one."""
-    told = (
+def _mention_unsaved(task: Task, unsaved: Sequence[str]) -> None:
+    """Add to the prompt that the next attempt starts without the uncommitted work of an earlier one."""
+    note = (
         f"The uncommitted work of an earlier attempt ({', '.join(unsaved)}) could not be saved yet and is not in this "
-        f"checkout. Once it is saved, it is on a branch of its own, wip/{task.id}-<attempt>."
+        f"checkout. Once it is saved, it is on the branch wip/{task.id}-<attempt>."
     )
-    if told not in (task.feedback or ""):
-        task.feedback = f"{task.feedback}\n\n{told}" if task.feedback else told
+    if note not in (task.feedback or ""):
+        task.feedback = f"{task.feedback}\n\n{note}" if task.feedback else note
 
 
 async def spawn(context: Context, work: Work) -> None:
-    """Branch first, then the sandbox. What fails is given back to the queue."""
+    """Create the branch, then the sandbox. On failure, return the task to the queue."""
     project = work.project
     try:
         forge = make_forge(project.forge, context.settings)
@@ -184,20 +184,21 @@ async def spawn(context: Context, work: Work) -> None:
         async with _kept_lease(context, work):
             await forge.ensure_repository(repository)
             await repositories.require_whole(context, project)
-            if not await branches.ensure_branch(context, work, forge) or not await _still_wanted(context, work):
+            if not await task_branch.ensure_branch(context, work, forge) or not await _still_wanted(context, work):
                 return
-            ref = await _make(context, work)
+            ref = await _create(context, work)
     except RepositoryDamaged as error:
-        log.warning("task %s cannot go on: %s", work.task.id, error)
-        await _not_made(context, work, reason=str(error), final=True)
+        log.warning("task %s cannot continue: %s", work.task.id, error)
+        await _creation_failed(context, work, reason=str(error), final=True)
         return
     except (ForgeError, ProviderError) as error:
-        log.warning("sandbox %s could not be made: %s", work.sandbox.id, error)
-        await _not_made(context, work, reason=str(error))
+        log.warning("sandbox %s could not be created: %s", work.sandbox.id, error)
+        await _creation_failed(context, work, reason=str(error))
         return
     except Exception as error:
-        log.warning("sandbox %s could not be made", work.sandbox.id, exc_info=True)
-        await _not_made(context, work, reason=f"its sandbox could not be made: {type(error).__name__}: {error}")
+        log.warning("sandbox %s could not be created", work.sandbox.id, exc_info=True)
+        reason = f"its sandbox could not be created: {type(error).__name__}: {error}"
+        await _creation_failed(context, work, reason=reason)
         return
     await record_started(context, work.sandbox.id, ref, environment=shown_environment(context.settings, work))
     checkouts.prepare(context, work)
@@ -225,7 +226,7 @@ async def _keep_lease(context: Context, work: Work) -> None:
             log.warning("the lease of task %s was not renewed: %s", work.task.id, error)
 
 
-async def _make(context: Context, work: Work) -> SandboxRef:
+async def _create(context: Context, work: Work) -> SandboxRef:
     """Give the task to the warm sandbox that was claimed for it; without one, create a sandbox."""
     if work.sandbox.provider_ref is not None:
         ref = SandboxRef(work.sandbox.provider_ref)
@@ -237,9 +238,9 @@ async def _make(context: Context, work: Work) -> SandboxRef:
 async def record_started(
     context: Context, sandbox_id: str, ref: SandboxRef, *, environment: Mapping[str, str] | None = None
 ) -> None:
-    """Note that the provider has it, and what of its environment may be shown, where that is known.
+    """Record that the provider has created the sandbox, with the part of its environment that people may see.
 
-    One that was given up meanwhile is left to the reconciler, which removes it.
+    If the row has ended meanwhile, do nothing: the reconciler removes the sandbox.
     """
     async with context.sessions() as session, session.begin():
         sandbox = await sandboxes_repository.lock(session, sandbox_id)
@@ -249,15 +250,15 @@ async def record_started(
 
 
 async def _still_wanted(context: Context, work: Work) -> bool:
-    """Whether nobody took the task over or cancelled it while we were busy: asked right before the act."""
+    """Return whether the claim is still valid: no other attempt, no cancellation. Asked right before creation."""
     async with context.sessions() as session:
         query = select(Task.fence, Sandbox.status).join(Sandbox, Sandbox.task_id == Task.id)
         fence, status = (await session.execute(query.where(Sandbox.id == work.sandbox.id))).one()
         return bool(fence == work.sandbox.fence and status == SandboxState.CREATING)
 
 
-async def _not_made(context: Context, work: Work, *, reason: str, final: bool = False) -> None:
-    """End the sandbox's row and give the task back, or fail it if another attempt would change nothing."""
+async def _creation_failed(context: Context, work: Work, *, reason: str, final: bool = False) -> None:
+    """End the sandbox's row and return the task to the queue; with `final`, fail it."""
     async with context.sessions() as session, session.begin():
         now = context.now()
         sandbox = await sandboxes_repository.lock(session, work.sandbox.id)
@@ -270,7 +271,7 @@ async def _not_made(context: Context, work: Work, *, reason: str, final: bool = 
         if final:
             await tasks.fail(session, context.bus, task, reason=reason, now=now, error_type="environment")
         else:
-            # The agent has not started: whatever is wrong is not its work.
+            # The agent has not started, so its work cannot be the cause.
             await tasks.give_back(
                 session,
                 context.bus,

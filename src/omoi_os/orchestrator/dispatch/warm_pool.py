@@ -70,9 +70,9 @@ async def hand_over(provider: SandboxProvider, ref: SandboxRef, environment: Map
 async def refill(context: Context) -> None:
     """Start creating the sandboxes that the pool lacks, and drop those that are too old."""
     wanted = context.settings.warm_sandboxes
-    if not wanted or context.watch.since("claim") < REST_SECONDS:
+    if not wanted or context.timers.since("claim") < REST_SECONDS:
         return
-    if not context.watch.is_due("refill", every=REFILL_SECONDS):
+    if not context.timers.is_due("refill", every=REFILL_SECONDS):
         return
     async with context.sessions() as session, session.begin():
         own = WarmSandbox.owner == context.owner

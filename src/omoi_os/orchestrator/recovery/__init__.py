@@ -1,1 +1,1 @@
-"""Rows against reality: sandboxes that ended, died, got stuck or were lost, and the work they held."""
+"""Recovery: sandboxes that ended, died, got stuck or were lost, and saving their work."""

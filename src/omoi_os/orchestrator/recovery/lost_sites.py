@@ -1,4 +1,4 @@
-"""Sites: this orchestrator's are recorded as served; sandboxes of a site that nobody serves any more are lost."""
+"""Record which sites this orchestrator serves, and end the sandboxes of sites that no orchestrator serves."""
 
 import logging
 import socket
@@ -12,7 +12,7 @@ from omoi_os.errors import SetupError
 from omoi_os.health import warnings
 from omoi_os.health.presence import is_present
 from omoi_os.orchestrator.context import Context
-from omoi_os.orchestrator.recovery.endings import settle
+from omoi_os.orchestrator.recovery.teardown import finish
 from omoi_os.providers.base import EndReason, SandboxReport
 from omoi_os.sandboxes import sites
 from omoi_os.sandboxes.lifecycle import Purpose, SalvageState, SandboxState
@@ -24,22 +24,22 @@ log = logging.getLogger(__name__)
 
 KEY = "site_absent"
 SERVE_SECONDS = 5.0
-#: How long a site must be without an orchestrator before a sandbox there that nobody needs any more counts as ended.
+#: How long a site must be without an orchestrator before a sandbox there that is no longer needed counts as ended.
 OVER_SECONDS = 30.0
 
 
 async def attend_sites(context: Context) -> None:
-    """Show which sites this orchestrator serves, and end the sandboxes of sites that nobody has served for too long.
+    """Record the sites that this orchestrator serves, and end sandboxes of sites that were unserved for too long.
 
-    Only time that this orchestrator has watched counts: after a restart of the whole platform every site gets its time.
+    Only time that this orchestrator has watched counts, so that every site has time to return after a restart.
     """
-    if context.watch.is_due("sites", every=SERVE_SECONDS):
+    if context.timers.is_due("sites", every=SERVE_SECONDS):
         await serve_sites(context)
     async with context.sessions() as session, session.begin():
         found = await sites.alive_elsewhere(session, _own(context))
         absent = {row.site: _mark(row, site) for row, _, site in found if not await _is_served(context, site)}
         await _report(session, context, [(row, site) for row, _, site in found if row.site in absent])
-    absent_for = context.watch.lasting("absent sites", set(absent.values()))
+    absent_for = context.timers.lasting("absent sites", set(absent.values()))
     for row, task, site in found:
         if row.site not in absent:
             continue
@@ -55,7 +55,7 @@ async def serve_sites(context: Context) -> None:
 
 
 async def check_site(context: Context) -> None:
-    """`SetupError` when a living orchestrator on another machine serves a copy of this data folder."""
+    """Raise `SetupError` if a running orchestrator on another machine serves a copy of this data folder."""
     async with context.sessions() as session, session.begin():
         found = await sites.get(session, context.settings.site)
         if found is not None and found.host != socket.gethostname() and await is_present(session, found.owner):
@@ -66,12 +66,12 @@ async def check_site(context: Context) -> None:
 
 
 async def _report(session: AsyncSession, context: Context, absent: Sequence[tuple[Sandbox, Site | None]]) -> None:
-    """Warn that sandboxes are out of reach, and withdraw that when there are none."""
+    """Report a warning while sandboxes are out of reach, and clear it when there are none."""
     source = f"orchestrator {context.owner}"
     if not absent:
         await warnings.clear(session, key=KEY, source=source)
         return
-    hosts = sorted({site.host if site else "a machine that is not known any more" for _, site in absent})
+    hosts = sorted({site.host if site else "an unknown machine" for _, site in absent})
     message = (
         f"no orchestrator serves the data folder of {len(absent)} sandboxes ({', '.join(hosts[:5])}): start one there,"
         f" or their tasks are retried elsewhere after {context.settings.site_lost_after_seconds:g} s"
@@ -84,7 +84,7 @@ def _own(context: Context) -> set[str]:
 
 
 def _mark(row: Sandbox, site: Site | None) -> str:
-    """Return what changes when a site is served again."""
+    """Return a key that changes when the site is served again."""
     return f"{row.site} {site.last_served_at if site else None}"
 
 
@@ -96,14 +96,14 @@ async def _is_served(context: Context, site: Site | None) -> bool:
 
 
 def _is_over(row: Sandbox, task: Task) -> bool:
-    """Whether nobody needs a sandbox any more."""
+    """Return whether a sandbox is no longer needed."""
     superseded = row.purpose == Purpose.WORK and row.fence != task.fence
     return row.status == SandboxState.STOPPING or task.status in TERMINAL or superseded
 
 
 async def _lose(context: Context, row: Sandbox, site: Site | None) -> None:
-    """Close a sandbox that nobody can reach. Its disk is kept for salvage, should its site come back."""
-    where = f"on {site.host}" if site else "at a place that is not known any more"
+    """Close the row of an unreachable sandbox. Its disk is salvaged if its site returns."""
+    where = f"on {site.host}" if site else "on an unknown machine"
     since = f" since {site.last_served_at:%Y-%m-%d %H:%M %Z}" if site else ""
     reason = f"no orchestrator has served its data folder {where}{since}"
     log.warning("sandbox %s is lost: %s", row.id, reason)
@@ -113,4 +113,4 @@ async def _lose(context: Context, row: Sandbox, site: Site | None) -> None:
             new = insert(SandboxSalvage).values(sandbox_id=row.id, **kept)
             await session.execute(new.on_conflict_do_nothing())
     report = SandboxReport(alive=False, reason=EndReason.UNKNOWN, detail=reason)
-    await settle(context, row, None, report)
+    await finish(context, row, None, report)

@@ -1,4 +1,4 @@
-"""Reap: stops sandboxes that are silent, stuck, idle or too old, and notes what the living ones use."""
+"""Stop sandboxes that are silent, stuck, idle or too old, and record the resource usage of the others."""
 
 import asyncio
 import contextlib
@@ -11,8 +11,8 @@ from functools import partial
 
 from omoi_os.errors import ProviderError
 from omoi_os.orchestrator.context import Context
-from omoi_os.orchestrator.memory import MAX_GAP_SECONDS, api_answers
-from omoi_os.orchestrator.recovery import rows
+from omoi_os.orchestrator.recovery import sandbox_rows
+from omoi_os.orchestrator.timers import MAX_GAP_SECONDS, api_answers
 from omoi_os.protocol.paths import GATEWAY_SOCKET
 from omoi_os.providers.base import SandboxRef, SandboxReport
 from omoi_os.sandboxes import repository as sandboxes_repository
@@ -27,28 +27,28 @@ log = logging.getLogger(__name__)
 
 #: How often the API is asked whether it answers.
 API_SECONDS = 5.0
-#: How often a silent sandbox is asked about.
-LISTEN_SECONDS = 10.0
-#: How often providers are asked what their sandboxes use.
+#: How often the provider is asked about a silent sandbox.
+SILENCE_CHECK_SECONDS = 10.0
+#: How often providers are asked for the resource usage of their sandboxes.
 USAGE_SECONDS = 15.0
-#: The provider ends a sandbox at its lifetime; this much later we do.
+#: The provider ends a sandbox at its lifetime. This much later the reaper does.
 LIFETIME_SLACK = timedelta(minutes=2)
 
 
 async def reap(context: Context) -> None:
-    """Look at every living sandbox's own columns; nothing here grows with history."""
+    """Check every alive sandbox by its own columns, so that the cost does not grow with history."""
     now = context.now()
-    if context.watch.is_due("api", every=API_SECONDS):
+    if context.timers.is_due("api", every=API_SECONDS):
         context.jobs.start("ask the API", partial(_ask_api, context))
-    found = [pair for provider in context.providers for pair in await rows.alive(context, provider)]
+    found = [pair for provider in context.providers for pair in await sandbox_rows.alive(context, provider)]
     ages = ages_of(context, [row for row, _ in found], now=now)
     for row, task in found:
         with context.health.isolated(f"sandbox {row.id}"):
             await _look_at(context, row, task, ages[row.id], now=now)
     with context.health.isolated("looking for gaps in events"):
         await _flag_gaps(context)
-    if context.watch.is_due("usage", every=USAGE_SECONDS):
-        context.jobs.start("usage", partial(_note_usage, context))
+    if context.timers.is_due("usage", every=USAGE_SECONDS):
+        context.jobs.start("usage", partial(_record_usage, context))
 
 
 async def _look_at(context: Context, row: Sandbox, task: Task, age: "Age", *, now: datetime) -> None:
@@ -56,34 +56,34 @@ async def _look_at(context: Context, row: Sandbox, task: Task, age: "Age", *, no
     if reason is not None:
         async with context.sessions() as session, session.begin():
             await sandboxes.request_stop(session, context.bus, row, cause=StopCause.REAPED, reason=reason)
-    elif is_silent(context, row, now=now) and context.watch.is_due(f"listen {row.id}", every=LISTEN_SECONDS):
-        context.jobs.start(f"listen {row.id}", partial(_listen, context, row))
+    elif is_silent(context, row, now=now) and context.timers.is_due(f"silent {row.id}", every=SILENCE_CHECK_SECONDS):
+        context.jobs.start(f"silent {row.id}", partial(_check_silent, context, row))
 
 
 async def _flag_gaps(context: Context) -> None:
-    """Tell of sandboxes that have left one of their events out for too long."""
+    """Report sandboxes whose events have had a gap for too long."""
     async with context.sessions() as session, session.begin():
         for sandbox_id in await gaps.flag(session, now=context.now(), masker=context.masker):
-            log.warning("sandbox %s has left out one of its events; nothing beyond it is stored", sandbox_id)
+            log.warning("sandbox %s has not sent one of its events; later events are not stored", sandbox_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Age:
-    """How long a sandbox has been there, and how long it has done nothing, in seconds."""
+    """How long ago a sandbox was created and last worked, in seconds."""
 
     since_created: float
     since_work: float
-    #: For how long the API has been reachable without a break.
+    #: For how long the API has been reachable without interruption.
     reachable: float = math.inf
 
     @classmethod
     def at(cls, row: Sandbox, now: datetime) -> "Age":
-        """Read it from the row."""
+        """Return the age of a row at a time."""
         return cls((now - row.created_at).total_seconds(), (now - _last_work(row)).total_seconds())
 
     @property
     def idle(self) -> float:
-        """Return how long it has done nothing while it could have reported."""
+        """Return how long it has not worked while it could have reported work."""
         return min(self.since_work, self.reachable)
 
 
@@ -92,19 +92,19 @@ def _last_work(row: Sandbox) -> datetime:
 
 
 def ages_of(context: Context, rows: Sequence[Sandbox], *, now: datetime) -> dict[str, Age]:
-    """Return each sandbox's age: by the database's clock when it is first seen, after that by the time that passes."""
+    """Return each sandbox's age: from the database's clock when it is first seen, then from the monotonic clock."""
     found = {row.id: Age.at(row, now) for row in rows}
     marks = {row.id: f"{row.id} {_last_work(row)}" for row in rows}
-    created = context.watch.ages("created", {key: age.since_created for key, age in found.items()})
-    worked = context.watch.ages("worked", {marks[key]: age.since_work for key, age in found.items()})
-    reachable = context.watch.api_reachable_for(gap=_gap(context))
+    created = context.timers.ages("created", {key: age.since_created for key, age in found.items()})
+    worked = context.timers.ages("worked", {marks[key]: age.since_work for key, age in found.items()})
+    reachable = context.timers.api_reachable_for(gap=_gap(context))
     return {key: Age(created[key], worked[marks[key]], reachable) for key in found}
 
 
 def overdue(context: Context, row: Sandbox, task: Task, age: Age) -> str | None:
-    """Why a sandbox is to be stopped although its provider says that it lives, or None.
+    """Return why a sandbox must be stopped although it is alive, or None.
 
-    The provider ends a sandbox at its lifetime; this is for one that did not.
+    The provider ends a sandbox at its lifetime; this covers a provider that did not.
     """
     if row.status != SandboxState.RUNNING:
         return None
@@ -117,25 +117,25 @@ def overdue(context: Context, row: Sandbox, task: Task, age: Age) -> str | None:
     if row.purpose != Purpose.WORK:
         return None
     if task.status == TaskState.RUNNING and age.idle > settings.stuck_after_seconds:
-        return f"stuck: it said it worked, but did nothing for {age.idle:.0f} s"
+        return f"stuck: running, but no work for {age.idle:.0f} s"
     if task.status != TaskState.RUNNING and age.idle > settings.idle_after_seconds:
         return f"idle for {age.idle:.0f} s"
     return None
 
 
 def _gap(context: Context) -> float:
-    """Return how far apart two answers of the API may be: we ask at most once in each comparison."""
+    """Return how far apart two answers of the API may be: it is asked at most once per comparison."""
     return max(MAX_GAP_SECONDS, 3 * context.settings.reconcile_seconds)
 
 
 async def _ask_api(context: Context) -> None:
-    """Take down whether workers can report: the API answers, and so does the gateway before it."""
+    """Record whether workers can report: both the API and the gateway answer."""
     answered = await api_answers(context.settings.effective_api_url) and await _gateway_answers(context)
-    context.watch.note_api(answered=answered, gap=_gap(context))
+    context.timers.note_api(answered=answered, gap=_gap(context))
 
 
 async def _gateway_answers(context: Context) -> bool:
-    """Whether the gateway takes connections of the oldest local sandbox; True where there is none to try."""
+    """Return whether the gateway accepts connections of the oldest local sandbox; True if there is none."""
     async with context.sessions() as session:
         rows = await sandboxes_repository.alive(session, provider="local", site=context.settings.site)
     running = next((row for row in rows if row.status == SandboxState.RUNNING), None)
@@ -152,22 +152,22 @@ async def _gateway_answers(context: Context) -> bool:
 
 
 def is_silent(context: Context, row: Sandbox, *, now: datetime) -> bool:
-    """Whether nothing was heard of a working sandbox for too long."""
-    heard = max(row.last_heartbeat_at or row.created_at, row.last_work_at or row.created_at, row.created_at)
-    silent = now - heard > timedelta(seconds=context.settings.dead_after_seconds)
+    """Return whether a running work sandbox has sent neither a heartbeat nor work for too long."""
+    last_sign = max(row.last_heartbeat_at or row.created_at, row.last_work_at or row.created_at, row.created_at)
+    silent = now - last_sign > timedelta(seconds=context.settings.dead_after_seconds)
     return silent and row.purpose == Purpose.WORK and row.status == SandboxState.RUNNING
 
 
-async def _listen(context: Context, row: Sandbox) -> None:
-    """A sandbox is silent: it is dead unless the API could not hear it or its provider says that it lives."""
+async def _check_silent(context: Context, row: Sandbox) -> None:
+    """Stop a silent sandbox, unless the API was unreachable or its provider reports it alive."""
     await _ask_api(context)
-    if context.watch.api_reachable_for(gap=_gap(context)) < context.settings.dead_after_seconds:
+    if context.timers.api_reachable_for(gap=_gap(context)) < context.settings.dead_after_seconds:
         return
     try:
-        ref = await rows.find_ref(context, row)
+        ref = await sandbox_rows.find_ref(context, row)
         alive = ref is not None and (await context.providers.get(row.provider).inspect(ref)).alive
     except ProviderError as error:
-        log.warning("sandbox %s is silent, and its provider does not say that it lives: %s", row.id, error)
+        log.warning("sandbox %s is silent, and its provider does not report it alive: %s", row.id, error)
         alive = False
     if not alive:
         async with context.sessions() as session, session.begin():
@@ -175,10 +175,10 @@ async def _listen(context: Context, row: Sandbox) -> None:
             await sandboxes.request_stop(session, context.bus, row, cause=StopCause.SILENT, reason=reason)
 
 
-async def _note_usage(context: Context) -> None:
-    """Write down what each living sandbox uses."""
+async def _record_usage(context: Context) -> None:
+    """Store the resource usage of each alive sandbox."""
     for provider in context.providers:
-        for row, _ in await rows.alive(context, provider):
+        for row, _ in await sandbox_rows.alive(context, provider):
             if row.provider_ref is None:
                 continue
             with context.health.isolated(f"usage of sandbox {row.id}"), contextlib.suppress(ProviderError):

@@ -1,4 +1,4 @@
-"""Reconcile: compares the rows with what the provider really has, both ways, and acts on every difference."""
+"""Compare the sandbox rows with the sandboxes that each provider has, in both directions, and act on differences."""
 
 import asyncio
 import logging
@@ -12,8 +12,8 @@ from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch import warm_pool as pool
 from omoi_os.orchestrator.dispatch.dispatcher import record_started
 from omoi_os.orchestrator.dispatch.gateway_folders import remove_gateway_folder
-from omoi_os.orchestrator.recovery import rows
-from omoi_os.orchestrator.recovery.endings import GONE, GRACE, ended, settle, stop
+from omoi_os.orchestrator.recovery import sandbox_rows
+from omoi_os.orchestrator.recovery.teardown import GONE, GRACE, after_end, finish, stop
 from omoi_os.protocol.events import EventType
 from omoi_os.providers.base import ListedSandbox, SandboxProvider, SandboxRef
 from omoi_os.sandboxes import repository as sandboxes_repository
@@ -25,12 +25,12 @@ from omoi_os.tasks.models import Task
 
 log = logging.getLogger(__name__)
 
-#: How long one look at a living sandbox lasts before it is renewed.
+#: The timeout of one wait for a sandbox's end, after which the wait is repeated.
 WATCH = timedelta(seconds=60)
 
 
 async def reconcile(context: Context) -> None:
-    """One comparison for each provider. Every act is a job of its own, so that a slow one holds up nothing."""
+    """Compare each provider once. Every action is a separate job, so that a slow one delays nothing else."""
     async with context.sessions() as session:
         in_use = await sandboxes_repository.providers_in_use(session)
     for name in {context.settings.sandbox_provider, *in_use, *(provider.name for provider in context.providers)}:
@@ -50,14 +50,14 @@ async def _reconcile(context: Context, provider: SandboxProvider) -> None:
     known_refs: set[str] = set()
     async with context.sessions() as session, session.begin():
         known_ids = await pool.known_ids(session, provider)
-    for row, task in await rows.alive(context, provider):
+    for row, task in await sandbox_rows.alive(context, provider):
         if row.provider_ref is None:
             known_ids.add(row.id)
         else:
             known_refs.add(row.provider_ref)
         with context.health.isolated(f"sandbox {row.id}"):
             current = await _stop_what_is_over(context, row, task)
-            if not await _in_hands(context, current, task):
+            if not await _is_in_use(context, current, task):
                 free.append(current)
     present = [listed async for listed in provider.list(owner=context.installation)]
     for row in free:
@@ -86,8 +86,10 @@ async def _find(context: Context, row: Sandbox, present: Sequence[ListedSandbox]
 
 
 async def _stop_what_is_over(context: Context, row: Sandbox, task: Task) -> Sandbox:
-    """Ask for the stop of a sandbox that nobody needs, and return the row as it is then. A worker whose task is
-    completed may finish by itself first."""
+    """Request the stop of a sandbox that is no longer needed, and return its current row.
+
+    A worker whose task is completed has time to exit by itself first.
+    """
     superseded = row.purpose == Purpose.WORK and row.fence != task.fence
     over = task.status in TERMINAL
     if task.status == TaskState.COMPLETED and row.last_work_at is not None:
@@ -102,8 +104,8 @@ async def _stop_what_is_over(context: Context, row: Sandbox, task: Task) -> Sand
         )
 
 
-async def _in_hands(context: Context, row: Sandbox, task: Task) -> bool:
-    """Whether an orchestrator that lives is making or using this sandbox right now."""
+async def _is_in_use(context: Context, row: Sandbox, task: Task) -> bool:
+    """Return whether a running orchestrator is creating or using this sandbox right now."""
     if context.jobs.running(f"spawn {row.id}"):
         return True
     verifying = row.purpose == Purpose.VERIFY and row.status != SandboxState.STOPPING
@@ -120,9 +122,9 @@ async def _in_hands(context: Context, row: Sandbox, task: Task) -> bool:
 
 
 def _act(context: Context, row: Sandbox, ref: SandboxRef | None) -> None:
-    """Start what this difference asks for; a job of the same name that is under way already does it."""
+    """Start the job for this difference, unless one of the same name is already running."""
     if ref is None:
-        context.jobs.start(f"end {row.id}", partial(settle, context, row, None, GONE))
+        context.jobs.start(f"end {row.id}", partial(finish, context, row, None, GONE))
     elif row.status == SandboxState.STOPPING or row.purpose == Purpose.VERIFY:
         context.jobs.start(f"end {row.id}", partial(stop, context, row, ref))
     else:
@@ -132,19 +134,19 @@ def _act(context: Context, row: Sandbox, ref: SandboxRef | None) -> None:
 
 
 async def _watch(context: Context, row: Sandbox, ref: SandboxRef) -> None:
-    """Wait for a sandbox to end, then do what follows; one that is being stopped has somebody for that."""
+    """Wait for a sandbox to end, then tear it down, unless a job already does that."""
     provider = context.providers.get(row.provider)
     try:
         while True:
             report = await provider.inspect(ref, wait=WATCH)
             if not report.alive:
                 break
-            # One that is still being made answers at once, as it cannot be waited for yet.
+            # A sandbox that is still being created answers at once, because it cannot be waited for yet.
             await asyncio.sleep(0.1)
     except SandboxGone:
         report = GONE
     if not context.jobs.running(f"end {row.id}"):
-        await ended(context, row, ref, report)
+        await after_end(context, row, ref, report)
 
 
 async def _remove(context: Context, provider: SandboxProvider, listed: ListedSandbox) -> None:

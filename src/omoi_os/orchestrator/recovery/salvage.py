@@ -1,4 +1,4 @@
-"""Salvage: saves the work in a sandbox before it is destroyed. What cannot be saved keeps its disk and is retried."""
+"""Save the work in a sandbox before it is destroyed; if that fails, keep the disk and retry."""
 
 import json
 import logging
@@ -14,7 +14,7 @@ from omoi_os.health import warnings
 from omoi_os.health.presence import is_present
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import Work, work_environment
-from omoi_os.orchestrator.recovery import rows
+from omoi_os.orchestrator.recovery import sandbox_rows
 from omoi_os.projects.models import Project
 from omoi_os.providers.base import Keeping, SandboxProvider, SandboxRef
 from omoi_os.sandboxes import repository as sandboxes_repository
@@ -28,14 +28,14 @@ from omoi_os.worker.command import salvage_argv
 
 log = logging.getLogger(__name__)
 
-#: How long a sandbox may take to save its work: its worker's own time to stop, and then the salvage program's.
+#: How long a sandbox may take to save its work: first the worker's time to stop, then the salvage program's.
 SALVAGE_TIMEOUT = timedelta(seconds=45)
-#: How long one orchestrator may take over a salvage before another may take it on: two runs, and a busy machine.
+#: How long an orchestrator may take for a salvage before another may take over: two runs on a busy machine.
 LEASE = timedelta(minutes=4)
-#: How long an orchestrator leaves a sandbox alone that another one is salvaging.
+#: The pause before an orchestrator looks again at a sandbox that another one is salvaging.
 PEER_PAUSE_SECONDS = 2.0
 
-#: The condition that work is kept because it could not be saved, and how often it is reported.
+#: The warning that work is kept because it could not be saved, and how often it is reported.
 WARNING, _WARNING_SOURCE = "unsaved_work", "orchestrators"
 WARN_SECONDS = 30.0
 
@@ -43,15 +43,15 @@ _GIB = 1024**3
 
 
 class Turn(Enum):
-    """Whose turn it is to salvage a sandbox."""
+    """Which orchestrator may salvage a sandbox."""
 
-    OURS = auto()  #: the lease is ours
-    THEIRS = auto()  #: another orchestrator that lives holds the lease
-    OVER = auto()  #: its work is saved or given up, or it ended with nothing to save
+    OURS = auto()  #: this one has the lease
+    THEIRS = auto()  #: another running orchestrator has the lease
+    OVER = auto()  #: the work is saved or given up, or there was nothing to save
 
 
 async def begin(context: Context, row: Sandbox) -> Turn:
-    """Take the lease of a salvage, so that only one orchestrator renews the token and saves."""
+    """Take the lease of a salvage, so that only one orchestrator renews the token and saves the work."""
     async with context.sessions() as session, session.begin():
         sandbox = await sandboxes_repository.lock(session, row.id)
         salvage = await salvages.get(session, row.id)
@@ -71,10 +71,10 @@ async def begin(context: Context, row: Sandbox) -> Turn:
 
 
 async def run(context: Context, row: Sandbox, ref: SandboxRef, *, renewed: bool) -> str | None:
-    """Run the salvage program inside: it stops a worker that lives, pushes unfinished work, sends transcript and spool.
+    """Run the salvage program in the sandbox: stop the worker, push unfinished work, send the transcript and the spool.
 
-    Return why not everything is safe, or None. With `renewed` the program gets a new token and its whole environment:
-    the first token is known to nobody any more, or no longer good. Raises `SandboxGone`.
+    Return why not everything is saved, or None. With `renewed` the program gets a new token and its whole environment,
+    because the first token is no longer known or no longer valid. Raise `SandboxGone` if the sandbox does not exist.
     """
     provider = context.providers.get(row.provider)
     argv = salvage_argv(provider.runtime.python, provider.runtime.source)
@@ -88,18 +88,18 @@ async def run(context: Context, row: Sandbox, ref: SandboxRef, *, renewed: bool)
     said = (result.stdout if result.exit_code == 0 else result.stderr).decode(errors="replace").strip()[-2000:]
     said = context.masker.mask_text(said)
     if result.exit_code == 0:
-        log.info("sandbox %s: saved before its end: %s", row.id, said)
+        log.info("sandbox %s: salvaged: %s", row.id, said)
         return None
     return said or f"the salvage program ended with exit code {result.exit_code}"
 
 
 async def _environment(context: Context, row: Sandbox, provider: SandboxProvider) -> Mapping[str, str]:
-    """The worker's environment with a new token, which only the holder of the lease may make."""
+    """Return the worker's environment with a new token. Only the orchestrator with the lease may create one."""
     async with context.sessions() as session, session.begin():
         sandbox = await sandboxes_repository.lock(session, row.id)
         salvage = await salvages.get(session, row.id)
         if salvage is None or salvage.lease_owner != context.owner:
-            raise ProviderUnavailable(f"another orchestrator salvages sandbox {row.id}")
+            raise ProviderUnavailable(f"another orchestrator is salvaging sandbox {row.id}")
         task = await session.get_one(Task, sandbox.task_id)
         ticket = await session.get_one(Ticket, task.ticket_id)
         project = await session.get_one(Project, task.project_id)
@@ -108,7 +108,7 @@ async def _environment(context: Context, row: Sandbox, provider: SandboxProvider
 
 
 async def note(context: Context, row: Sandbox, problem: str | None) -> None:
-    """Record how saving went, if the lease is still ours."""
+    """Record whether saving succeeded, if this orchestrator still has the lease."""
     async with context.sessions() as session, session.begin():
         sandbox = await sandboxes_repository.lock(session, row.id)
         salvage = await salvages.get(session, row.id)
@@ -118,11 +118,11 @@ async def note(context: Context, row: Sandbox, problem: str | None) -> None:
             await salvages.mark_saved(session, context.bus, sandbox, now=context.now())
             return
         failed = await salvages.mark_failed(session, context.bus, sandbox, error=problem, now=context.now())
-        log.warning("sandbox %s: its work is not saved (try %d): %s", row.id, failed.attempts, problem)
+        log.warning("sandbox %s: its work could not be saved (try %d): %s", row.id, failed.attempts, problem)
 
 
 async def give_up(context: Context, sandbox_id: str, *, reason: str) -> None:
-    """Drop unsaved work, with an audit entry; what is left of its disk is removed as a leftover."""
+    """Drop unsaved work, with an audit entry. The reconciler removes the disk as orphaned."""
     async with context.sessions() as session, session.begin():
         sandbox = await sandboxes_repository.lock(session, sandbox_id)
         salvage = await salvages.get(session, sandbox_id)
@@ -131,11 +131,11 @@ async def give_up(context: Context, sandbox_id: str, *, reason: str) -> None:
         await salvages.drop(
             session, context.bus, sandbox, reason=reason, by=None, now=context.now(), masker=context.masker
         )
-    log.error("sandbox %s: its unsaved work is given up: %s", sandbox_id, reason)
+    log.error("sandbox %s: its unsaved work was given up: %s", sandbox_id, reason)
 
 
 async def keep(context: Context, row: Sandbox, ref: SandboxRef) -> None:
-    """End what still runs in a sandbox whose work is not saved, and note how much room its disk takes."""
+    """End the processes of a sandbox whose work is not saved, and record the size of its disk."""
     provider = context.providers.get(row.provider)
     size = row.disk_bytes
     if isinstance(provider, Keeping):
@@ -145,7 +145,7 @@ async def keep(context: Context, row: Sandbox, ref: SandboxRef) -> None:
             await give_up(context, row.id, reason="the sandbox no longer exists")
             return
     elif (await provider.inspect(ref)).alive:
-        await give_up(context, row.id, reason=f"the provider {row.provider} cannot keep the files of what it stops")
+        await give_up(context, row.id, reason=f"provider {row.provider} cannot keep the files of stopped sandboxes")
         await provider.destroy(ref)
         return
     async with context.sessions() as session, session.begin():
@@ -154,22 +154,22 @@ async def keep(context: Context, row: Sandbox, ref: SandboxRef) -> None:
 
 
 async def look_after(context: Context) -> None:
-    """Retry what is due, and give up what is beyond the operator's limits."""
+    """Retry the salvages that are due, and give up disks beyond the operator's limits."""
     async with context.sessions() as session:
         query = select(Sandbox.provider).join(SandboxSalvage, SandboxSalvage.sandbox_id == Sandbox.id)
         names = set((await session.execute(query.where(SandboxSalvage.state.in_(UNSAVED)).distinct())).scalars())
-    if context.watch.is_due("unsaved work", every=WARN_SECONDS):
+    if context.timers.is_due("unsaved work", every=WARN_SECONDS):
         await _warn(context)
     for name in names:
         with context.health.isolated(f"kept work at provider {name}"):
             try:
                 await _look_after(context, context.providers.get(name))
             except ProviderUnavailable as error:
-                log.warning("%s: kept work cannot be saved now: %s", name, error)
+                log.warning("provider %s: kept work cannot be saved now: %s", name, error)
 
 
 async def _warn(context: Context) -> None:
-    """Report that work is not saved, for as long as that is so; all orchestrators share one warning."""
+    """Report a warning while work is not saved. All orchestrators share one warning."""
     async with context.sessions() as session, session.begin():
         query = select(func.count(), func.coalesce(func.sum(SandboxSalvage.disk_bytes), 0)).select_from(SandboxSalvage)
         query = query.join(Sandbox, Sandbox.id == SandboxSalvage.sandbox_id)
@@ -189,12 +189,12 @@ async def _look_after(context: Context, provider: SandboxProvider) -> None:
     async with context.sessions() as session:
         kept = await salvages.unsaved(session, provider=provider.name, site=provider.site)
     now = context.now()
-    room = int(context.settings.salvage_keep_gb * _GIB)
+    limit = int(context.settings.salvage_keep_gb * _GIB)
     total = sum(salvage.disk_bytes or 0 for _, salvage in kept)
     for row, salvage in kept:
         if context.jobs.running(f"salvage {row.id}"):
             continue
-        reason = _beyond_limits(context, salvage, now=now, over=total - room)
+        reason = _beyond_limits(context, salvage, now=now, over=total - limit)
         if reason is not None:
             total -= salvage.disk_bytes or 0
         with context.health.isolated(f"kept work of sandbox {row.id}"):
@@ -214,7 +214,7 @@ async def _look_at(
 
 
 def _beyond_limits(context: Context, salvage: SandboxSalvage, *, now: datetime, over: int) -> str | None:
-    """Why kept work is given up now, or None. `over` is by how much all kept disks exceed their room."""
+    """Return why kept work is given up now, or None. `over` is by how much all kept disks exceed their limit."""
     hours = context.settings.salvage_keep_hours
     if now - salvage.created_at > timedelta(hours=hours):
         return f"kept for more than {hours:g} hours (OMOI_SALVAGE_KEEP_HOURS)"
@@ -232,10 +232,10 @@ async def _stop_waiting(context: Context, row: Sandbox) -> None:
 
 
 async def _retry(context: Context, row: Sandbox) -> None:
-    """One more try for a sandbox whose row has ended."""
+    """Retry the salvage of a sandbox whose row has ended."""
     if await begin(context, row) is not Turn.OURS:
         return
-    ref = await rows.find_ref(context, row)
+    ref = await sandbox_rows.find_ref(context, row)
     try:
         if ref is None:
             raise SandboxGone(f"sandbox {row.id} does not exist at its provider")

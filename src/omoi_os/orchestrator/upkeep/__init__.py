@@ -1,1 +1,1 @@
-"""Periodic duties: repositories, quotas, retention, free space."""
+"""Upkeep: periodic duties for repositories, quotas, retention and free space."""

@@ -1,4 +1,4 @@
-"""Free space: while the disk of the data folder is almost full no task is claimed, and a warning says so."""
+"""Measure free disk space: while the data folder's disk is almost full, no task is claimed and a warning says so."""
 
 import logging
 
@@ -10,7 +10,7 @@ from omoi_os.system.disk import Space
 
 log = logging.getLogger(__name__)
 
-#: How often a warning that holds is confirmed.
+#: How often a warning is confirmed while its condition lasts.
 CONFIRM_SECONDS = 30.0
 
 
@@ -19,14 +19,14 @@ def measure(context: Context) -> Space:
     return disk.space(context.settings.data_dir, min_free_gb=context.settings.min_free_gb)
 
 
-async def has_room(context: Context) -> bool:
-    """Return whether new work may start. Reports a lack of space, and withdraws that when there is some again."""
+async def has_free_space(context: Context) -> bool:
+    """Return whether new work may start. Report a lack of space, and clear the warning when there is space again."""
     found = measure(context)
     state = "low" if found.is_low else "enough"
-    is_new = context.watch.lasting("disk", {state})[state] == 0
+    is_new = context.timers.lasting("disk", {state})[state] == 0
     if is_new and found.is_low:
         log.warning("%s", found.describe())
-    if context.watch.is_due("report disk", every=CONFIRM_SECONDS) or is_new:
+    if context.timers.is_due("report disk", every=CONFIRM_SECONDS) or is_new:
         await _report(context, found)
     return not found.is_low
 

@@ -1,4 +1,4 @@
-"""Reports transactions that delay the stream: a change is delivered only when every older transaction has ended."""
+"""Report transactions that delay the stream: a change is delivered only when every older transaction has ended."""
 
 import logging
 
@@ -8,21 +8,21 @@ from omoi_os.stream import horizon
 
 log = logging.getLogger(__name__)
 
-#: A transaction of our database that is open for longer is reported.
+#: How long a transaction of our database may be open before it is reported.
 LONG_SECONDS = 10.0
 CHECK_SECONDS = 5.0
 KEY = "long_transaction"
 
 
 async def report_long_transactions(context: Context, *, long_seconds: float = LONG_SECONDS) -> None:
-    """Report the transactions of our database that have been open for too long, and withdraw that when they end."""
-    if not context.watch.is_due("transactions", every=CHECK_SECONDS):
+    """Report transactions of our database that have been open for too long; clear the warning when they end."""
+    if not context.timers.is_due("transactions", every=CHECK_SECONDS):
         return
     async with context.sessions() as session, session.begin():
         found = await horizon.long_transactions(await session.connection(), seconds=long_seconds)
-        open_for = context.watch.lasting("open transactions", {each.xid for each in found})
+        open_for = context.timers.lasting("open transactions", {each.xid for each in found})
         long = [each for each in found if each.since is not None or open_for[each.xid] >= long_seconds]
-        reported_for = context.watch.lasting("reported transactions", {each.xid for each in long})
+        reported_for = context.timers.lasting("reported transactions", {each.xid for each in long})
         for each in long:
             if not reported_for[each.xid]:
                 log.warning("%s", each.describe())

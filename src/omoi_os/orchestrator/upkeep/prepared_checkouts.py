@@ -16,7 +16,7 @@ PREPARE_SECONDS = 60.0
 def prepare(context: Context, work: Work) -> None:
     """Start preparing a checkout of the project's default branch, unless that was done a moment ago."""
     name = f"checkout {work.project.id}"
-    if takes_checkouts(context.settings, work.provider) and context.watch.is_due(name, every=PREPARE_SECONDS):
+    if takes_checkouts(context.settings, work.provider) and context.timers.is_due(name, every=PREPARE_SECONDS):
         found = make_mirrors(work.project.forge, context.settings)
         context.jobs.start(name, partial(found.prepare_checkout, repository_of(work.project)))
 

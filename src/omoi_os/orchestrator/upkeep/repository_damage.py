@@ -26,18 +26,18 @@ DAMAGED_SECONDS = 120.0
 async def require_whole(context: Context, project: Project) -> None:
     """Raise `RepositoryDamaged` if the project's repository is damaged."""
     name = f"repository {project.id}"
-    if context.watch.since(name) < TRUST_SECONDS:
+    if context.timers.since(name) < TRUST_SECONDS:
         return
     if found := await _examine(context, project):
         raise RepositoryDamaged(found)
-    context.watch.note(name)
+    context.timers.note(name)
 
 
 async def examine_repositories(context: Context) -> None:
     """Start examining all repositories periodically, and the damaged ones more often."""
-    if context.watch.is_due("examine repositories", every=ALL_SECONDS):
+    if context.timers.is_due("examine repositories", every=ALL_SECONDS):
         context.jobs.start("examine repositories", partial(_examine_each, context, None))
-    elif context.watch.is_due("examine damaged repositories", every=DAMAGED_SECONDS):
+    elif context.timers.is_due("examine damaged repositories", every=DAMAGED_SECONDS):
         context.jobs.start("examine repositories", partial(_examine_each, context, "damaged"))
 
 

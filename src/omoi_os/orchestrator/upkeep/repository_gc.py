@@ -21,7 +21,7 @@ MIN_GRACE = timedelta(days=1)
 
 async def maintain(context: Context) -> None:
     """Start collecting garbage; several orchestrators may do so side by side."""
-    if context.watch.is_due("maintain", every=MAINTAIN_SECONDS):
+    if context.timers.is_due("maintain", every=MAINTAIN_SECONDS):
         context.jobs.start("maintain repositories", partial(collect_garbage, context))
 
 

@@ -1,1 +1,1 @@
-"""Checks on a pushed commit, each in a fresh sandbox, and the verdict."""
+"""Verification: run the checks on a pushed commit, each in a fresh sandbox, and store the verdict."""

@@ -1,4 +1,4 @@
-"""Lists the files that a change's own checks depend on and that the change modified."""
+"""List the files that a change's checks depend on and that the change itself modified."""
 
 import logging
 from collections.abc import Sequence
@@ -13,18 +13,18 @@ from omoi_os.tasks.check_files import is_check_file, named_in
 
 log = logging.getLogger(__name__)
 
-#: How many are listed, and how much of a path is shown.
+#: How many files are listed, and the length to which a path is truncated.
 MAX_LISTED = 200
 _MAX_PATH = 300
-#: Stands at the end of a list that is not whole.
+#: The last entry of an incomplete list.
 INCOMPLETE = "… (more files changed than are listed)"
 
 
 async def changed_checks(context: Context, subject: Subject) -> list[str]:
-    """The tests, build and CI files that differ between the base and the commit, sorted.
+    """Return the tests, build and CI files that differ between the base and the commit, sorted.
 
-    A file that a check names itself counts if it was there before: what the change adds is the work to be checked.
-    Git reads the bare repository from outside; nothing of the change is run.
+    A file that a check names counts if it existed before; a file that the change adds is the work to be checked. Git
+    reads the bare repository from outside; no code of the change is run.
     """
     mirror = make_mirrors(subject.project.forge, context.settings).find(repository_of(subject.project))
     if mirror is None or not subject.commit:

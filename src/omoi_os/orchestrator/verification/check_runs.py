@@ -1,4 +1,4 @@
-"""Runs the acceptance commands on one commit, each in a fresh sandbox."""
+"""Run the acceptance commands on one commit, each in a fresh sandbox."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from omoi_os.errors import ProviderError, SandboxGone
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import Work, git_url, verify_spec
 from omoi_os.orchestrator.dispatch.dispatcher import LEASE, record_started
-from omoi_os.orchestrator.recovery.endings import GONE, settle
+from omoi_os.orchestrator.recovery.teardown import GONE, finish
 from omoi_os.projects.models import Project
 from omoi_os.protocol.paths import WORKSPACE
 from omoi_os.providers.base import ExecResult, SandboxProvider, SandboxRef
@@ -26,20 +26,20 @@ from omoi_os.tickets.models import Ticket
 
 log = logging.getLogger(__name__)
 
-#: What is kept of a check's output: its end, where the summary usually is.
+#: How much of a check's output is stored: its end, where the summary usually is.
 OUTPUT_BYTES = 8 * 1024
 CHECKOUT_TIMEOUT = timedelta(minutes=5)
 CHECKOUT_TRIES = 8
 CHECKOUT_PAUSE_SECONDS = 0.05
-#: How often one verification is started over when the platform, not the work, is at fault.
+#: How often one verification is started when the platform, not the work, fails.
 MAX_VERIFICATIONS = 5
-#: What stands for the checks when the platform could not run them.
+#: The command and output of the entry that replaces the checks when the platform could not run them.
 _VERIFICATION, _NOT_CARRIED_OUT = "verification", "could not be carried out"
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is checked: one commit of a task, by these commands."""
+    """One commit of a task, and the commands that check it."""
 
     task: Task
     ticket: Ticket
@@ -62,16 +62,16 @@ async def run_checks(context: Context, subject: Subject) -> list[Check]:
 
 
 def cause_of_failure(checks: Sequence[Check]) -> EndCause:
-    """Whether the work failed its checks, or the platform failed to run them."""
+    """Return whether the work failed its checks, or the platform failed to run them."""
     unrun = [check for check in checks if check.command == _VERIFICATION and check.output.startswith(_NOT_CARRIED_OUT)]
     return EndCause.PLATFORM if unrun else EndCause.WORK
 
 
 async def _run_alone(context: Context, subject: Subject, command: str) -> Check:
-    """Run one command in a sandbox of its own.
+    """Run one command in its own sandbox.
 
     A command runs code of the change and may write everywhere inside: to refs, to git's configuration, to the home
-    folder. Whatever shared a sandbox with it would prove nothing.
+    folder. Another check in the same sandbox would prove nothing.
     """
     work = await _open_sandbox(context, subject)
     ref: SandboxRef | None = None
@@ -83,18 +83,18 @@ async def _run_alone(context: Context, subject: Subject, command: str) -> Check:
         await _record(context, work.sandbox.id, check)
         return check
     finally:
-        await settle(context, work.sandbox, ref, GONE)
+        await finish(context, work.sandbox, ref, GONE)
 
 
 async def _record(context: Context, sandbox_id: str, check: Check) -> None:
-    """Store with the sandbox what this one check established."""
+    """Store the verdict of this check in its sandbox's row."""
     async with context.sessions() as session, session.begin():
         sandbox = await sandboxes_repository.lock(session, sandbox_id)
         await sandboxes.record_verdict(session, context.bus, sandbox, judge([check])[0])
 
 
 async def _count_try(context: Context, task: Task) -> str | None:
-    """Count one more try of this verification; a sentence when there were too many."""
+    """Count one more try of this verification; return a sentence if there were too many."""
     async with context.sessions() as session, session.begin():
         task = await tasks_repository.lock(session, task.id)
         if task.verification_tries >= MAX_VERIFICATIONS:
@@ -106,7 +106,7 @@ async def _count_try(context: Context, task: Task) -> str | None:
 
 
 async def _open_sandbox(context: Context, subject: Subject) -> Work:
-    """Write the row of a fresh sandbox."""
+    """Store the row of a fresh sandbox."""
     async with context.sessions() as session, session.begin():
         task = await tasks_repository.lock(session, subject.task.id)
         provider = context.providers.get(context.providers.name_for(subject.project))
@@ -118,7 +118,7 @@ async def _open_sandbox(context: Context, subject: Subject) -> Work:
 
 
 async def _renew_lease(context: Context, task: Task) -> None:
-    """Keep the verification while this orchestrator has it; one that another has taken over is not taken back."""
+    """Renew the lease of the verification, unless another orchestrator has taken it over."""
     async with context.sessions() as session, session.begin():
         task = await tasks_repository.lock(session, task.id)
         if task.lease_owner == context.owner:
@@ -126,12 +126,12 @@ async def _renew_lease(context: Context, task: Task) -> None:
 
 
 def patience(context: Context) -> timedelta:
-    """How long one step of a verification may take before another orchestrator may take it over."""
+    """Return how long one step of a verification may take before another orchestrator may take over."""
     return timedelta(seconds=context.settings.check_timeout_seconds) + LEASE
 
 
 async def _check_out(provider: SandboxProvider, ref: SandboxRef, *, url: str, commit: str) -> None:
-    """Bring the commit into the sandbox; tried again, because the gateway may be starting."""
+    """Check the commit out in the sandbox. Retry, because the gateway may still be starting."""
     script = 'git clone --quiet --no-checkout -- "$0" . && git checkout --quiet --detach "$1"'
     for number in range(1, CHECKOUT_TRIES + 1):
         result = await provider.exec(
@@ -156,7 +156,7 @@ async def _run_check(context: Context, provider: SandboxProvider, ref: SandboxRe
 
 
 def _understood(context: Context, command: str, result: ExecResult) -> Check:
-    """The check with the end of what it printed, as text that any column takes."""
+    """Return the check with the end of its output, masked and without NUL characters, which PostgreSQL refuses."""
     printed = (result.stdout + b"\n" + result.stderr if result.stderr else result.stdout).decode(errors="replace")
     printed = printed.replace("\0", "")
     shown = printed if len(printed) <= OUTPUT_BYTES else f"[…]{printed[-OUTPUT_BYTES:]}"

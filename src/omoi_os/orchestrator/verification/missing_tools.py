@@ -1,4 +1,4 @@
-"""Tells a broken environment from work that failed: another attempt cannot install what the sandbox does not have."""
+"""Tell a missing tool from failed work: another attempt cannot install what the sandbox does not have."""
 
 import logging
 import re
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 ERROR_TYPE = "environment"
 
-#: Commands and modules that nobody writes as part of a task, even where its text mentions them.
+#: Commands and modules that are never the work of a task, even where its text mentions them.
 _TOOLS = frozenset(
     re.findall(
         r"\S+",
@@ -36,10 +36,10 @@ _WORD = re.compile(r"[\w@./+-]+")
 
 
 async def missing_in(context: Context, subject: Subject, checks: Sequence[Check]) -> str | None:
-    """A sentence on what the environment lacks for these checks; None where the work may be at fault.
+    """Return a sentence on what the sandbox lacks for these checks; None where the work may be at fault.
 
-    What the repository holds, what the change mentions and what the task asks for is the work's: a further attempt
-    can provide it.
+    Anything that the repository contains, the change mentions or the task asks for is part of the work: another
+    attempt can provide it.
     """
     mirror = make_mirrors(subject.project.forge, context.settings).find(repository_of(subject.project))
     for check in checks:
@@ -47,7 +47,7 @@ async def missing_in(context: Context, subject: Subject, checks: Sequence[Check]
             try:
                 is_work = mirror is not None and await _is_work(mirror, subject, check, missing)
             except ForgeError as error:
-                # A repository that cannot be searched in time, for example a bomb of folders, is the work's as well.
+                # A repository that cannot be searched in time, for example a folder bomb, is the work's fault.
                 log.info("task %s: %s", subject.task.id, error)
                 is_work = True
             if not is_work:
@@ -59,7 +59,7 @@ async def missing_in(context: Context, subject: Subject, checks: Sequence[Check]
 
 
 async def _is_work(mirror: Path, subject: Subject, check: Check, missing: Missing) -> bool:
-    """Whether the repository or the change is to provide this."""
+    """Return whether the repository or the change should provide this."""
     if not missing.name:
         return False
     if missing.is_path:
@@ -73,15 +73,15 @@ async def _is_work(mirror: Path, subject: Subject, check: Check, missing: Missin
     if missing.name in _TOOLS and _is_named(missing, check.command):
         return False
     if _is_named(missing, check.command):
-        # The check asks for it by name: so does the task, if it is to be written.
+        # The check names it. It is part of the work only if the task mentions it too.
         return _is_mentioned(missing, f"{subject.task.title}\n{subject.task.description}")
     return await changes.touches_word(mirror, base, subject.commit, missing.name)
 
 
 async def _is_own_path(mirror: Path, subject: Subject, path: str) -> bool:
-    """Whether a file that cannot be run is one that the work may add or repair.
+    """Return whether the work may add or repair a file that cannot be run.
 
-    A script that is there, and that the change left as it was, needs an interpreter that the sandbox does not have.
+    An existing script that the change did not modify needs an interpreter that the sandbox does not have.
     """
     inside = path.removeprefix(f"{WORKSPACE}/").removeprefix("./")
     if inside.startswith("/"):
@@ -97,6 +97,6 @@ def _is_named(missing: Missing, command: str) -> bool:
 
 
 def _is_mentioned(missing: Missing, text: str) -> bool:
-    """Whether a text has the name as a word, perhaps with the ending of a file."""
+    """Return whether a text contains the name as a word, with or without a file extension."""
     words = (word.strip(".") for word in _WORD.findall(text))
     return any(word == missing.name or word.split("/")[-1].split(".")[0] == missing.name for word in words)

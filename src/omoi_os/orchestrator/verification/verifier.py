@@ -1,4 +1,4 @@
-"""Verification: "done" is derived. Leases the verifications that are due and runs each as a job."""
+"""Lease the verifications that are due and run each as a job."""
 
 from collections import Counter
 from collections.abc import Sequence, Set
@@ -10,8 +10,8 @@ from omoi_os.health.presence import is_present
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.upkeep import repository_damage as repositories
 from omoi_os.orchestrator.verification.check_runs import patience
+from omoi_os.orchestrator.verification.decisions import verify_again, verify_attempt
 from omoi_os.orchestrator.verification.missing_tools import ERROR_TYPE
-from omoi_os.orchestrator.verification.verdicts import verify_again, verify_attempt
 from omoi_os.projects.models import Project
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
@@ -23,10 +23,9 @@ from omoi_os.tickets.models import Ticket
 
 
 async def verify(context: Context) -> None:
-    """Start every verification that is due and that no running orchestrator has leased.
+    """Start every verification that is due and not leased by a running orchestrator.
 
-    A task that is verified for the first time is one of the active ones, whose number is limited. Those that are
-    verified again on request are limited here.
+    First verifications are limited with the active tasks; verifications on request are limited here.
     """
     async with context.sessions() as session, session.begin():
         first = await tasks_repository.verifying(session)
@@ -34,15 +33,15 @@ async def verify(context: Context) -> None:
     for task_id in first:
         await _start(context, task_id)
     running = {each.task_id for each in requested if context.jobs.running(_job(each.task_id))}
-    room = max(1, context.settings.max_concurrent_tasks // 2) - len(running)
+    free_slots = max(1, context.settings.max_concurrent_tasks // 2) - len(running)
     for task_id in in_turn(requested, running=running):
-        if room <= 0:
+        if free_slots <= 0:
             break
-        room -= await _start(context, task_id)
+        free_slots -= await _start(context, task_id)
 
 
 def in_turn(requested: Sequence[Requested], *, running: Set[UUID]) -> list[UUID]:
-    """The requests that wait, in the order to start them: their projects take turns, each with its oldest first."""
+    """Return the waiting requests in the order to start them: projects take turns, each with its oldest first."""
     turns = Counter(each.project_id for each in requested if each.task_id in running)
     waiting: list[tuple[int, UUID]] = []
     for each in requested:
@@ -53,7 +52,7 @@ def in_turn(requested: Sequence[Requested], *, running: Set[UUID]) -> list[UUID]
 
 
 async def _start(context: Context, task_id: UUID) -> bool:
-    """Start one verification unless it is under way; whether this did."""
+    """Start one verification unless it is running; return whether it was started."""
     with context.health.isolated(f"task {task_id}"):
         if not context.jobs.running(_job(task_id)) and await _lease(context, task_id):
             context.jobs.start(_job(task_id), partial(_verify, context, task_id))
@@ -66,14 +65,14 @@ def _job(task_id: UUID) -> str:
 
 
 def _is_due(task: Task) -> bool:
-    """Whether a verdict is wanted: the first one of an attempt, or another one on request."""
+    """Return whether a verdict is due: the first one of an attempt, or another one on request."""
     return task.status == TaskState.VERIFYING or (
         task.status in TERMINAL and task.verification_requested_at is not None
     )
 
 
 async def _lease(context: Context, task_id: UUID) -> bool:
-    """Lease the verification, or renew the lease, unless another running orchestrator has it."""
+    """Lease the verification or renew the lease; return False if another running orchestrator has it."""
     async with context.sessions() as session, session.begin():
         task = await tasks_repository.lock(session, task_id)
         if not _is_due(task):
@@ -103,7 +102,7 @@ async def _verify(context: Context, task_id: UUID) -> None:
 
 
 async def _give_up(context: Context, task: Task, *, reason: str) -> None:
-    """Fail a task that cannot be verified, whatever is tried; a stored verdict stays as it is."""
+    """Fail a task that cannot be verified; a stored verdict does not change."""
     async with context.sessions() as session, session.begin():
         task = await tasks_repository.lock(session, task.id)
         if task.status == TaskState.VERIFYING:

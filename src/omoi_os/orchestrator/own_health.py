@@ -1,4 +1,4 @@
-"""Whether an orchestrator does its work: its own health check, and the warnings that the API shows."""
+"""The orchestrator's own health: isolated failures, the health file for `--check`, and warnings for the API."""
 
 import contextlib
 import json
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: An orchestrator whose turns have failed for this long is not healthy.
+#: An orchestrator is unhealthy when its turns have failed for this long.
 FAILING_SECONDS = 60.0
-#: One that has not finished a turn for this long beyond its pause is not healthy either.
+#: It is also unhealthy when it has not finished a turn for this long beyond its pause.
 SILENT_SECONDS = 60.0
-#: How often the state is written down, and how often the same failure is logged in full.
-TELL_SECONDS = 10.0
+#: How often the state is published, and how often the same failure is logged in full.
+PUBLISH_SECONDS = 10.0
 LOG_SECONDS = 60.0
-#: A failure that did not come back for this long is over.
+#: A failure that did not repeat for this long is over.
 FORGET_SECONDS = 120.0
-#: How many failing things one warning names.
+#: How many failing items one warning names.
 NAMED = 5
 
-TURNS_FAIL, THING_FAILS = "orchestrator_failing", "orchestrator_item_failing"
+TURNS_FAIL, ITEM_FAILS = "orchestrator_failing", "orchestrator_item_failing"
 
 
 @dataclass(slots=True)
@@ -45,17 +45,17 @@ class _Failure:
 
 @dataclass(slots=True)
 class Health:
-    """What fails in one orchestrator, and since when. Times are monotonic."""
+    """The failures of one orchestrator, and since when. Times are monotonic."""
 
-    #: The step of a turn that fails, or the sandbox, task or project that does.
-    _things: dict[str, _Failure] = field(default_factory=dict)
+    #: Failures by item: a step of a turn, a sandbox, a task or a project.
+    _items: dict[str, _Failure] = field(default_factory=dict)
     _turns: _Failure | None = None
-    _told_at: float = -TELL_SECONDS
+    _published_at: float = -PUBLISH_SECONDS
     _warned: set[str] = field(default_factory=set)
 
     @contextmanager
     def isolated(self, what: str) -> Iterator[None]:
-        """Keep a failure with one thing from the rest: it is logged and shown, and the caller goes on."""
+        """Log and publish a failure of one item, and let the caller continue with the others."""
         try:
             yield
         except Exception as error:  # noqa: BLE001
@@ -63,7 +63,7 @@ class Health:
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
-        """One step of a turn: its failure leaves the other steps alone, and the turn counts as failed."""
+        """Run one step of a turn. A failure does not stop the other steps, but the turn counts as failed."""
         try:
             yield
         except Exception as error:  # noqa: BLE001
@@ -74,35 +74,35 @@ class Health:
             self._turns = _Failure(since, now, words)
 
     def turn_ended(self, started: float) -> bool:
-        """Whether every step of the turn that began then went well."""
+        """Return whether every step of the turn that started then succeeded."""
         if self._turns is not None and self._turns.last < started:
             self._turns = None
         return self._turns is None
 
     def failing_for(self) -> float:
-        """For how many seconds every turn has failed."""
+        """Return for how many seconds every turn has failed."""
         return time.monotonic() - self._turns.since if self._turns else 0.0
 
     def _note(self, what: str, error: Exception) -> None:
         now = time.monotonic()
-        known = self._things.get(what)
+        known = self._items.get(what)
         if known is None or now - known.last > FORGET_SECONDS:
-            known = self._things[what] = _Failure(now, now, "")
+            known = self._items[what] = _Failure(now, now, "")
         known.last, known.error = now, _words(error)
         if now - known.logged >= LOG_SECONDS:
             known.logged = now
-            log.warning("%s failed and is tried again; everything else goes on", what, exc_info=error)
+            log.warning("%s failed and is retried; nothing else is affected", what, exc_info=error)
 
-    async def tell(self, context: "Context", *, pause: float) -> None:
-        """Write the health file and report or clear this orchestrator's warnings, now and then."""
+    async def publish(self, context: "Context", *, pause: float) -> None:
+        """Write the health file and update this orchestrator's warnings, every `PUBLISH_SECONDS`."""
         now = time.monotonic()
-        if now - self._told_at < TELL_SECONDS:
+        if now - self._published_at < PUBLISH_SECONDS:
             return
-        self._told_at = now
-        for what in [what for what, known in self._things.items() if now - known.last > FORGET_SECONDS]:
-            del self._things[what]
-        _write(context.settings.data_dir, self._complaint(), valid_seconds=pause + TELL_SECONDS + SILENT_SECONDS)
-        # Without a database the API says so itself.
+        self._published_at = now
+        for what in [what for what, known in self._items.items() if now - known.last > FORGET_SECONDS]:
+            del self._items[what]
+        _write(context.settings.data_dir, self._complaint(), valid_seconds=pause + PUBLISH_SECONDS + SILENT_SECONDS)
+        # The API reports a missing database itself.
         with contextlib.suppress(SQLAlchemyError):
             await self._warn(context)
 
@@ -111,18 +111,18 @@ class Health:
             return None
         return f"the orchestrator's turns have failed for {self.failing_for():.0f} s ({self._turns.error})"
 
-    def _failing_things(self, context: "Context") -> str | None:
+    def _failing_items(self, context: "Context") -> str | None:
         now = time.monotonic()
-        failing = {what: known.error for what, known in self._things.items() if now - known.since >= FAILING_SECONDS}
+        failing = {what: known.error for what, known in self._items.items() if now - known.since >= FAILING_SECONDS}
         failing |= context.jobs.failing(FAILING_SECONDS)
         if not failing:
             return None
         named = "; ".join(f"{what} ({error})" for what, error in list(failing.items())[:NAMED])
-        return f"the orchestrator fails again and again at: {named}; its log says more"
+        return f"the orchestrator fails repeatedly at: {named}; see its log"
 
     async def _warn(self, context: "Context") -> None:
         source = f"orchestrator {context.owner}"
-        for key, message in ((TURNS_FAIL, self._complaint()), (THING_FAILS, self._failing_things(context))):
+        for key, message in ((TURNS_FAIL, self._complaint()), (ITEM_FAILS, self._failing_items(context))):
             if message is None and key not in self._warned:
                 continue
             async with context.sessions() as session, session.begin():
@@ -141,21 +141,21 @@ def _words(error: Exception) -> str:
 
 
 def check(data_dir: Path) -> list[str]:
-    """What is wrong with the orchestrators that use this data folder; empty when at least one runs and all are well."""
+    """Return the problems of the orchestrators in this data folder; empty if at least one runs and all are healthy."""
     found = [complaint for path in _folder(data_dir).glob("orchestrator-*") for complaint in _judge(path)]
     return [complaint for complaint in found if complaint] if found else ["no orchestrator runs in this data folder"]
 
 
 def _judge(path: Path) -> list[str]:
-    """One orchestrator's complaint, empty if it is well; nothing if it no longer runs."""
+    """Return one orchestrator's problem, "" if it is healthy; an empty list if it no longer runs."""
     pid = path.name.removeprefix("orchestrator-")
     if not pid.isdigit() or not Path(f"/proc/{pid}").exists():
         return []
     try:
-        told = json.loads(path.read_text())
-        if time.time() > float(told["valid_until"]):
+        published = json.loads(path.read_text())
+        if time.time() > float(published["valid_until"]):
             return [f"orchestrator {pid} has not finished a turn for a minute"]
-        return [str(told["complaint"] or "")]
+        return [str(published["complaint"] or "")]
     except (OSError, ValueError, KeyError, TypeError):
         return [f"orchestrator {pid} has no readable health file"]
 
@@ -165,14 +165,14 @@ def _folder(data_dir: Path) -> Path:
 
 
 def _write(data_dir: Path, complaint: str | None, *, valid_seconds: float) -> None:
-    """Tell those who look from outside; a disk that takes nothing is no reason to stop."""
+    """Write the health file. A full disk must not stop the orchestrator."""
     document = {"complaint": complaint, "valid_until": time.time() + valid_seconds}
     path = _folder(data_dir) / f"orchestrator-{os.getpid()}"
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        draft = path.with_suffix(".new")
-        draft.write_text(json.dumps(document))
-        draft.replace(path)
+        temporary = path.with_suffix(".new")
+        temporary.write_text(json.dumps(document))
+        temporary.replace(path)
 
 
 def forget(data_dir: Path) -> None:

@@ -1,4 +1,4 @@
-"""Prune: removes what has been kept for long enough, a little at a time."""
+"""Delete data beyond its retention, in small transactions."""
 
 import logging
 from datetime import timedelta
@@ -14,34 +14,34 @@ from omoi_os.stream.retention import prune as prune_outbox
 
 log = logging.getLogger(__name__)
 
-#: How often what ended sandboxes left is looked at, and the outbox, which grows with every change.
+#: How often the data of ended sandboxes is pruned, and how often the outbox, which grows with every change.
 PRUNE_SECONDS = 600.0
 PRUNE_STREAM_SECONDS = 60.0
-#: A creation is asked for again within minutes, not days.
+#: Stored answers for idempotency keys: clients retry within minutes, not days.
 ANSWERS_KEPT = timedelta(days=7)
 AUDIT_KEPT = timedelta(days=365)
-#: Rows that one transaction removes.
+#: Rows that one transaction deletes.
 BATCH = 1_000
 
 
 async def prune(context: Context) -> None:
-    """Start removing what is too old, now and then; several orchestrators may do so side by side."""
-    if context.watch.is_due("prune", every=PRUNE_SECONDS):
+    """Start pruning when it is due. Several orchestrators may prune at the same time."""
+    if context.timers.is_due("prune", every=PRUNE_SECONDS):
         context.jobs.start("prune", partial(_prune, context))
-    if context.watch.is_due("prune the stream", every=PRUNE_STREAM_SECONDS):
+    if context.timers.is_due("prune the stream", every=PRUNE_STREAM_SECONDS):
         context.jobs.start("prune the stream", partial(_prune_stream, context))
 
 
 async def _prune(context: Context) -> None:
-    with context.health.isolated("removing what old sandboxes left"):
+    with context.health.isolated("pruning old sandboxes"):
         await prune_sandboxes(context)
-    with context.health.isolated("removing old records"):
+    with context.health.isolated("pruning old records"):
         await prune_records(context)
     await remove_unfinished(context)
 
 
 async def prune_sandboxes(context: Context) -> None:
-    """One sandbox after the other, each in a transaction of its own; one that fails is left for the next time."""
+    """Prune one sandbox after the other, each in its own transaction; failures are retried the next time."""
     tried: set[str] = set()
     days = context.settings.retention_days
     while True:
@@ -50,14 +50,14 @@ async def prune_sandboxes(context: Context) -> None:
         if found is None:
             return
         tried.add(found)
-        with context.health.isolated(f"removing what sandbox {found} left"):
+        with context.health.isolated(f"pruning sandbox {found}"):
             async with context.sessions() as session, session.begin():
                 await prune_one(session, found, now=context.now())
-            log.info("the events of sandbox %s were kept for long enough and are removed", found)
+            log.info("sandbox %s is beyond its retention; its data was deleted", found)
 
 
 async def prune_records(context: Context) -> None:
-    """Forget old answers under idempotency keys, a few at a time, the oldest of the audit trail and stale warnings."""
+    """Delete old answers for idempotency keys, old audit entries and stale warnings."""
     deleted = BATCH
     while deleted == BATCH:
         async with context.sessions() as session, session.begin():
@@ -68,6 +68,6 @@ async def prune_records(context: Context) -> None:
 
 
 async def _prune_stream(context: Context) -> None:
-    """Let go of what is too old to be resumed from."""
+    """Delete changes that are too old to resume a stream from."""
     age = timedelta(hours=context.settings.stream_retention_hours)
     await prune_outbox(context.sessions, before=context.now() - age)

@@ -1,4 +1,4 @@
-"""Storage quotas of projects and of the installation: what is over its quota starts no further task."""
+"""Measure the storage of projects and of the installation; no task starts where a quota is exceeded."""
 
 import logging
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ KEY = "storage_quota"
 MEASURE_SECONDS = 120.0
 _GIB = 1024**3
 
-#: Sums that sandboxes keep, and the sizes of values, which are read without the values.
+#: Adds up stored sizes without reading the values.
 _STORED = """
 SELECT project_id, sum(size)::int8 FROM (
     SELECT project_id, event_bytes AS size FROM sandboxes WHERE event_bytes > 0
@@ -36,7 +36,7 @@ SELECT project_id, sum(size)::int8 FROM (
 
 @dataclass(slots=True)
 class Quotas:
-    """What was measured last, in one orchestrator."""
+    """The last measurement of one orchestrator."""
 
     #: Projects of which no task may start.
     full: frozenset[UUID] = frozenset()
@@ -46,7 +46,7 @@ class Quotas:
     repositories: dict[UUID, int] = field(default_factory=dict)
 
     def apply(self, stored: Mapping[UUID, int], settings: Settings) -> str | None:
-        """Decide who is over its quota; return one sentence about it, or None."""
+        """Decide which projects exceed their quota; return a sentence about it, or None."""
         limit, total_limit = settings.project_storage_gb * _GIB, settings.storage_gb * _GIB
         self.full = frozenset(project for project, size in stored.items() if size >= limit)
         total = sum(stored.values()) + sum(self.repositories.values())
@@ -69,13 +69,13 @@ class Quotas:
 
 
 async def enforce_quotas(context: "Context") -> None:
-    """Start measuring what is stored, now and then."""
-    if context.watch.is_due("quotas", every=MEASURE_SECONDS):
+    """Start a measurement every `MEASURE_SECONDS`."""
+    if context.timers.is_due("quotas", every=MEASURE_SECONDS):
         context.jobs.start("measure storage", partial(measure, context))
 
 
 async def measure(context: "Context") -> None:
-    """Measure what each project stores, decide who is over its quota, and report it."""
+    """Measure what each project stores, decide which exceed their quota, and report it."""
     source = f"orchestrator {context.owner}"
     async with context.sessions() as session, session.begin():
         sentence = context.quotas.apply(await stored_bytes(session), context.settings)
@@ -87,5 +87,5 @@ async def measure(context: "Context") -> None:
 
 
 async def stored_bytes(session: AsyncSession) -> dict[UUID, int]:
-    """Return what the events, blobs and transcripts of each project add up to."""
+    """Return the bytes of each project's events, blobs and transcripts."""
     return {row[0]: row[1] for row in await session.execute(text(_STORED))}

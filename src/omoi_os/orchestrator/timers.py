@@ -1,4 +1,4 @@
-"""What an orchestrator remembers between turns: when it last did something, and since when the API answers."""
+"""Timers: when an orchestrator last did something, and for how long conditions have lasted."""
 
 import math
 import time
@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 
 import httpx
 
-#: Between two answers of the API that are further apart it may have been away.
+#: If two answers of the API are further apart, it may have been unreachable in between.
 MAX_GAP_SECONDS = 60.0
 
 
-class Watch:
-    """Nothing here matters after a restart: it only makes us slower to judge."""
+class Timers:
+    """The monotonic timers of one orchestrator. Losing them at a restart only delays decisions."""
 
     def __init__(self) -> None:
         self._done: dict[str, float] = {}
@@ -20,7 +20,7 @@ class Watch:
         self._lasting: dict[str, dict[str, float]] = {}
 
     def is_due(self, name: str, *, every: float) -> bool:
-        """Whether so many seconds have passed since this was last true."""
+        """Return whether `every` seconds have passed since this last returned True, and restart the timer if so."""
         now = time.monotonic()
         if now - self._done.get(name, -every) < every:
             return False
@@ -28,42 +28,42 @@ class Watch:
         return True
 
     def forget(self, name: str) -> None:
-        """Make it due."""
+        """Reset the timer, so that it is due."""
         self._done.pop(name, None)
 
     def note(self, name: str) -> None:
-        """It happens now."""
+        """Record that this happens now."""
         self._done[name] = time.monotonic()
 
     def since(self, name: str) -> float:
-        """How many seconds ago it was last noted."""
+        """Return how many seconds ago this was last recorded."""
         return time.monotonic() - self._done.get(name, -math.inf)
 
     def lasting(self, kind: str, names: Collection[str]) -> dict[str, float]:
-        """Return for how many seconds each of these was named at every call of this kind: 0 for a new one."""
+        """Return for how many seconds each name has been part of every call of this kind; 0 for a new one."""
         return self.ages(kind, dict.fromkeys(names, 0.0))
 
     def ages(self, kind: str, found: Mapping[str, float]) -> dict[str, float]:
-        """Return how many seconds old each of these is: what was found when it was first named, and the time since.
+        """Return the age of each name in seconds: its age at the first call of this kind, plus the time since.
 
-        What is not named at every call of this kind is forgotten. A clock that jumps between two calls changes nothing.
+        Names that are missing from one call are forgotten. Jumps of the system clock have no effect.
         """
         now, before = time.monotonic(), self._lasting.get(kind, {})
-        began = {name: before.get(name, now - age) for name, age in found.items()}
-        self._lasting[kind] = began
-        return {name: now - since for name, since in began.items()}
+        started = {name: before.get(name, now - age) for name, age in found.items()}
+        self._lasting[kind] = started
+        return {name: now - since for name, since in started.items()}
 
     def api_reachable_for(self, *, gap: float = MAX_GAP_SECONDS) -> float:
-        """Return for how many seconds the API has answered every time.
+        """Return for how many seconds the API has answered without a failure.
 
-        0 when it was not asked for longer than `gap`: a sandbox may not have been able to report either.
+        0 if it was not asked for longer than `gap`, because sandboxes may not have been able to report either.
         """
         if self._answering_since is None or time.monotonic() - self._answered_at > gap:
             return 0.0
         return time.monotonic() - self._answering_since
 
     def note_api(self, *, answered: bool, gap: float = MAX_GAP_SECONDS) -> None:
-        """Take down whether the API answers now."""
+        """Record whether the API answers now."""
         now = time.monotonic()
         if not answered:
             self._answering_since = None
@@ -73,7 +73,7 @@ class Watch:
 
 
 async def api_answers(url: str) -> bool:
-    """Ask the API whether it serves."""
+    """Return whether the API answers."""
     try:
         async with httpx.AsyncClient(trust_env=False, timeout=2) as client:
             return (await client.get(f"{url}/health")).is_success

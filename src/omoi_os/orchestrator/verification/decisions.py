@@ -1,4 +1,4 @@
-"""Verdicts: runs the checks on a commit, decides what follows, and stores it."""
+"""Run the checks on a commit, decide what follows, and store the verdict."""
 
 import logging
 from collections.abc import Sequence
@@ -41,24 +41,24 @@ _EXPLORATION = "an exploration ends with a report, which no command can check"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a verification found out about one commit; the commit is empty where there is none."""
+    """What a verification found about one commit; `commit` is empty if there is none."""
 
     commit: str
     verdict: Verdict
     reason: str | None
     checks: Sequence[Check] = ()
     changed_checks: Sequence[str] = ()
-    #: An error that no further attempt can repair: the task fails at once.
+    #: An error that no other attempt can repair: the task fails at once.
     error_type: str | None = None
 
 
 async def verify_attempt(context: Context, task: Task, ticket: Ticket, project: Project) -> None:
-    """Decide on what an agent has just handed in."""
+    """Verify the result of an attempt whose agent has finished."""
     head, has_commits = await _pushed(context, task, project)
     if task.task_type == ExecutionMode.EXPLORATION:
         finding = Finding(head if has_commits else "", Verdict.UNCHECKED, _EXPLORATION)
     elif not has_commits and task.requires_commit:
-        # The start of its branch is no work of its own.
+        # The commit at which the branch was created is not the task's work.
         finding = Finding("", Verdict.FAILED, f"no commit was pushed to {task.branch_name}")
     elif not head or (not has_commits and task.task_type != ExecutionMode.VALIDATION):
         finding = Finding("", Verdict.UNCHECKED, _NO_COMMIT)
@@ -83,19 +83,19 @@ async def _check(context: Context, subject: Subject) -> Finding:
 
 
 async def _pushed(context: Context, task: Task, project: Project) -> tuple[str, bool]:
-    """The head of the task's branch, and whether it holds commits of its own."""
+    """Return the head of the task's branch, and whether it has commits that the default branch does not."""
     forge = make_forge(project.forge, context.settings)
     repository, branch = repository_of(project), task.branch_name or ""
-    # A push may not have been answered yet; what is decided on must not be undone by a power cut.
+    # The push may not have been answered yet. A power cut must not undo the commit that is judged.
     await forge.settle(repository, branch)
     head = await forge.branch_head(repository, branch)
     return head or "", head is not None and await forge.has_commits(repository, branch)
 
 
 async def decide(context: Context, task: Task, project: Project, finding: Finding) -> None:
-    """Accept the result, or give the task back with what failed for the next attempt's prompt.
+    """Accept the result, or return the task to the queue with the failures for the next attempt's prompt.
 
-    The branch is held where it is meanwhile. If it has moved, nothing is decided: its new head is verified next.
+    The branch is locked meanwhile. If it has moved, decide nothing: its new head is verified next.
     """
     async with _held(context, project, task, finding.commit) as is_head, context.sessions() as session, session.begin():
         if not is_head:
@@ -130,7 +130,7 @@ async def decide(context: Context, task: Task, project: Project, finding: Findin
 
 
 def _held(context: Context, project: Project, task: Task, commit: str) -> AbstractAsyncContextManager[bool]:
-    """Hold the task's branch at this commit; without a commit there is nothing to hold."""
+    """Lock the task's branch at this commit; without a commit there is nothing to lock."""
     if not commit:
         return nullcontext(True)
     forge = make_forge(project.forge, context.settings)
@@ -138,7 +138,7 @@ def _held(context: Context, project: Project, task: Task, commit: str) -> Abstra
 
 
 async def verify_again(context: Context, task: Task, ticket: Ticket, project: Project) -> None:
-    """Check a stored commit on request: only the result changes."""
+    """Check a stored commit on request; only the result changes."""
     requested_at, commit = task.verification_requested_at, str((task.result or {}).get("commit_sha") or "")
     commands = task.verification_acceptance or ()
     finding = await _check(context, Subject(task, ticket, project, commit, commands))
@@ -157,7 +157,7 @@ async def verify_again(context: Context, task: Task, ticket: Ticket, project: Pr
 
 
 async def _log_of(session: AsyncSession, task: Task) -> Sandbox | None:
-    """The sandbox in whose log a later verdict is recorded: that of the work, else the newest that checked it."""
+    """Return the sandbox whose events record a later verdict: that of the work, else the newest that checked it."""
     if task.sandbox_id is not None:
         sandbox = await sandboxes_repository.lock(session, task.sandbox_id)
         if sandbox.pruned_at is None:
@@ -167,7 +167,7 @@ async def _log_of(session: AsyncSession, task: Task) -> Sandbox | None:
 
 
 def _result(task: Task, finding: Finding) -> dict[str, Any]:
-    """The result as the task keeps it (contract 3)."""
+    """Return the result as it is stored in the task's row."""
     return {
         "final_output": (task.result or {}).get("final_output", ""),
         "commit_sha": finding.commit or None,
@@ -180,7 +180,7 @@ def _result(task: Task, finding: Finding) -> dict[str, Any]:
 
 
 async def _record(session: AsyncSession, bus: Bus, sandbox: Sandbox, result: dict[str, Any], *, now: datetime) -> None:
-    """Append the verdict to a sandbox's log and store it in its row. The caller holds the row."""
+    """Append the verdict to a sandbox's events and store it in its row. The caller has locked the row."""
     data = {key: result[key] for key in ("commit_sha", "verdict", "verified", "checks", "reason")}
     append_platform_event(session, sandbox, EventType.TASK_VERIFIED, data, now=now)
     await sandboxes.record_verdict(session, bus, sandbox, result["verdict"])

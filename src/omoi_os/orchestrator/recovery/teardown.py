@@ -1,4 +1,4 @@
-"""Endings: what follows when a sandbox is over. Nothing it still had to say is lost, and its task goes on."""
+"""Tear down ended sandboxes: salvage their work, store their last events, close their rows, move their tasks on."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.errors import SandboxGone
 from omoi_os.orchestrator.context import Context
-from omoi_os.orchestrator.recovery import causes, salvage
+from omoi_os.orchestrator.recovery import end_causes, salvage
 from omoi_os.orchestrator.recovery.salvage import Turn
 from omoi_os.orchestrator.recovery.spools import read_spool
 from omoi_os.orchestrator.upkeep import free_space as space
@@ -27,20 +27,20 @@ from omoi_os.tasks.models import Task
 
 log = logging.getLogger(__name__)
 
-#: How long it may take until a sandbox whose worker was stopped counts as ended.
+#: How long the provider may take to report the end of a sandbox whose worker was stopped.
 SETTLING = timedelta(seconds=3)
-#: How long a worker whose task is completed may take to end by itself.
+#: How long a worker whose task is completed may take to exit by itself.
 GRACE = timedelta(seconds=20)
 
 GONE = SandboxReport(alive=False, reason=EndReason.UNKNOWN)
 
-#: Exits after which nothing is left to save: the work is completed, or a later attempt has taken over. A worker that
-#: failed or was told to stop saves what it can, but it cannot tell us whether that went well.
+#: Exit codes after which nothing is left to save: the work is completed, or a later attempt has taken over. A worker
+#: that failed or was stopped saves what it can, but its exit code does not show whether that succeeded.
 _NOTHING_LEFT_EXITS = (0, 3)
 
 
 async def stop(context: Context, row: Sandbox, ref: SandboxRef) -> None:
-    """Save its work, end it, and do what follows."""
+    """Salvage a sandbox's work, stop it, and finish the teardown."""
     provider = context.providers.get(row.provider)
     report = await provider.inspect(ref)
     if row.purpose == Purpose.WORK:
@@ -53,14 +53,14 @@ async def stop(context: Context, row: Sandbox, ref: SandboxRef) -> None:
             problem = await _salvage(context, row, ref, renewed=renewed)
             report = await provider.inspect(ref, wait=None if problem is None else SETTLING)
             if problem is not None and not report.alive:
-                # The end of the worker, which the salvage program asked for, took that program along.
+                # Stopping the worker ended the sandbox and with it the salvage program; run it again.
                 problem = await _salvage(context, row, ref, renewed=renewed)
             await salvage.note(context, row, problem)
-    await settle(context, row, ref, report)
+    await finish(context, row, ref, report)
 
 
-async def ended(context: Context, row: Sandbox, ref: SandboxRef, report: SandboxReport) -> None:
-    """A sandbox ended by itself: save what its worker could not, then do what follows."""
+async def after_end(context: Context, row: Sandbox, ref: SandboxRef, report: SandboxReport) -> None:
+    """Salvage what the worker of an ended sandbox could not save, and finish the teardown."""
     nothing_left = report.reason == EndReason.EXITED and report.exit_code in _NOTHING_LEFT_EXITS
     if row.purpose == Purpose.WORK and not nothing_left:
         turn = await salvage.begin(context, row)
@@ -70,7 +70,7 @@ async def ended(context: Context, row: Sandbox, ref: SandboxRef, report: Sandbox
         if turn is Turn.OURS:
             renewed = report.reason == EndReason.UNKNOWN or await _is_superseded(context, row)
             await salvage.note(context, row, await _salvage(context, row, ref, renewed=renewed))
-    await settle(context, row, ref, report)
+    await finish(context, row, ref, report)
 
 
 async def _salvage(context: Context, row: Sandbox, ref: SandboxRef, *, renewed: bool) -> str | None:
@@ -86,15 +86,15 @@ async def _is_superseded(context: Context, row: Sandbox) -> bool:
         return (await session.get_one(Task, row.task_id)).fence != row.fence
 
 
-async def settle(context: Context, row: Sandbox, ref: SandboxRef | None, report: SandboxReport) -> None:
-    """Take what is left in its spool, close its row, move its task on, and remove it. Can be repeated at any point.
+async def finish(context: Context, row: Sandbox, ref: SandboxRef | None, report: SandboxReport) -> None:
+    """Store the events left in the spool, close the row, move the task on, and destroy the sandbox.
 
-    The disk of one whose work is not saved is kept.
+    Every step can be repeated. The disk of a sandbox whose work is not saved is kept.
     """
     if ref is not None:
         await read_spool(context, row, ref)
     elif not report.detail:
-        # Its provider was asked and does not have it; one that could not be reached may still have its disk.
+        # The provider answered and does not have it. One that did not answer may still have the disk.
         await salvage.give_up(context, row.id, reason="the sandbox no longer exists")
     async with context.sessions() as session, session.begin():
         sandbox = await sandboxes_repository.lock(session, row.id)
@@ -103,7 +103,7 @@ async def settle(context: Context, row: Sandbox, ref: SandboxRef | None, report:
         if sandbox.status not in ENDED:
             await _close(session, context, sandbox, task, report)
             if kept is not None:
-                # What an agent has handed in is on its branch already: nothing of it is waited for.
+                # Submitted work is already on its branch, so the next attempt need not wait.
                 waits = not report.detail and EventType.AGENT_COMPLETED not in sandbox.event_counts
                 await _wait_for(session, context, task, kept, waits=waits)
     if ref is None:
@@ -115,24 +115,24 @@ async def settle(context: Context, row: Sandbox, ref: SandboxRef | None, report:
 
 
 async def _kept(session: AsyncSession, sandbox: Sandbox, task: Task, *, reached: bool) -> SandboxSalvage | None:
-    """What of a sandbox is to be kept: its unsaved work, unless it never began or the task is completed without it.
+    """Return the salvage record if the disk must be kept: not if the agent never started or the task is completed.
 
-    `reached`: its spool was read, so that every event of its worker is known.
+    `reached` means that the spool was read, so that every event of the worker is known.
     """
     found = await salvages.get(session, sandbox.id)
     if found is None or found.state not in UNSAVED:
         return None
-    never_began = reached and EventType.AGENT_STARTED not in sandbox.event_counts
-    if task.status == TaskState.COMPLETED or never_began:
+    never_started = reached and EventType.AGENT_STARTED not in sandbox.event_counts
+    if task.status == TaskState.COMPLETED or never_started:
         await session.delete(found)
         return None
     return found
 
 
 async def _wait_for(session: AsyncSession, context: Context, task: Task, kept: SandboxSalvage, *, waits: bool) -> None:
-    """Let the task's next attempt wait for the work of this one, for a while.
+    """Postpone the task's next attempt until the work is saved, up to `salvage_wait_seconds`.
 
-    Not for one that is damaged or out of reach: it does not come back by itself within minutes.
+    With `waits` false the attempt does not wait: a damaged or unreachable sandbox does not recover within minutes.
     """
     if task.status != TaskState.PENDING:
         return
@@ -143,8 +143,8 @@ async def _wait_for(session: AsyncSession, context: Context, task: Task, kept: S
     until = max(task.not_before or now, now + timedelta(seconds=context.settings.salvage_wait_seconds))
     task.not_before = kept.wait_until = until
     wait = context.settings.salvage_wait_seconds
-    told = f"its uncommitted work is not saved yet: the next attempt waits up to {wait:g} s for it"
-    task.error = f"{task.error}; {told}" if task.error else told
+    note = f"its uncommitted work is not saved yet: the next attempt waits up to {wait:g} s for it"
+    task.error = f"{task.error}; {note}" if task.error else note
     await session.flush()
 
 
@@ -167,35 +167,35 @@ async def _close(session: AsyncSession, context: Context, sandbox: Sandbox, task
     elif sandbox.stop_cause == StopCause.PLATFORM_STOPS:
         await tasks.requeue(session, bus, task, reason=sandbox.end_reason or reason)
     elif sandbox.stop_cause == StopCause.PERSON:
-        because = f"its sandbox was {sandbox.end_reason}; retry the task to go on"
+        because = f"its sandbox was {sandbox.end_reason}; retry the task to continue"
         await tasks.fail(session, bus, task, reason=because, now=now)
     else:
         because = sandbox.end_reason or reason
-        cause = causes.of_end(sandbox, report, failure_type=await _failure_type(session, sandbox))
+        cause = end_causes.of_end(sandbox, report, failure_type=await _failure_type(session, sandbox))
         if (disk := space.measure(context)).is_full:
-            # Nothing works on a full disk; the next attempt is claimed when there is space.
+            # A full disk fails everything. The next attempt is claimed once there is space.
             cause, because = EndCause.PLATFORM, f"{because}; {disk.describe()}"
         await tasks.give_back(session, bus, task, cause=cause, reason=because, backoff=context.backoff, now=now)
 
 
 async def _failure_type(session: AsyncSession, sandbox: Sandbox) -> str | None:
-    """The `error_type` with which its worker gave up, if it did."""
-    told = await sandboxes_repository.newest_event(session, sandbox.id, event_types=[EventType.AGENT_FAILED])
-    return str(told.event_data.get("error_type")) if told else None
+    """Return the `error_type` of the worker's last `agent.failed`, if there is one."""
+    failed = await sandboxes_repository.newest_event(session, sandbox.id, event_types=[EventType.AGENT_FAILED])
+    return str(failed.event_data.get("error_type")) if failed else None
 
 
 def _outcome(sandbox: Sandbox, report: SandboxReport, *, done: bool) -> tuple[SandboxState, str]:
-    """How a sandbox ended, as a state and a sentence."""
+    """Return how a sandbox ended, as a state and a sentence."""
     if done:
         return SandboxState.STOPPED, "its work is done"
     if sandbox.stop_cause in (StopCause.REAPED, StopCause.SILENT):
-        return SandboxState.LOST, sandbox.end_reason or "it did nothing any more"
+        return SandboxState.LOST, sandbox.end_reason or "it stopped working"
     if sandbox.status == SandboxState.STOPPING or sandbox.purpose == Purpose.VERIFY:
         return SandboxState.STOPPED, sandbox.end_reason or "no longer needed"
     if sandbox.failure:
         return SandboxState.FAILED, sandbox.failure
     if EventType.AGENT_COMPLETED in sandbox.event_counts:
-        # Its result was judged before the worker was gone, and the task has moved on.
+        # The result was verified before the worker ended, and the task has moved on.
         return SandboxState.STOPPED, "its work is done"
     if report.reason == EndReason.OUT_OF_MEMORY:
         return SandboxState.LOST, "the sandbox ran out of memory: raise SANDBOX_MEMORY_GB or ask for less"

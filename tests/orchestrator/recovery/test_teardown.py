@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.masking import Masker
 from omoi_os.orchestrator.dispatch.dispatcher import claim
-from omoi_os.orchestrator.recovery import endings
+from omoi_os.orchestrator.recovery import teardown
 from omoi_os.protocol.events import Event, EventType
 from omoi_os.providers.base import EndReason, SandboxReport
 from omoi_os.sandboxes import repository as sandboxes_repository
@@ -52,7 +52,7 @@ async def test_a_worker_that_said_it_was_done_is_not_lost_when_its_result_was_re
     await session.commit()
 
     report = SandboxReport(alive=False, reason=EndReason.EXITED, exit_code=0)
-    await endings.settle(make_context(), sandbox, None, report)
+    await teardown.finish(make_context(), sandbox, None, report)
 
     async with make_context().sessions() as after:
         ended = await sandboxes_repository.get(after, sandbox.id)
@@ -73,7 +73,7 @@ async def test_six_deaths_of_the_orchestrator_while_it_creates_the_sandbox_use_u
         # Each one is claimed by an orchestrator that dies before the sandbox is there; the next one finds nothing.
         (work,) = await claim(context)
         assert (work.task.id, work.sandbox.attempt) == (task.id, number)
-        await endings.settle(context, work.sandbox, None, endings.GONE)
+        await teardown.finish(context, work.sandbox, None, teardown.GONE)
 
     await session.refresh(task)
     assert (task.status, task.attempt, task.max_attempts) == ("pending", 7, 9)
@@ -91,7 +91,7 @@ async def test_a_crash_loop_of_the_work_ends_after_its_attempts(
     while claimed := await claim(context):
         spawned += 1
         report = SandboxReport(alive=False, reason=EndReason.EXITED, exit_code=1)
-        await endings.settle(context, claimed[0].sandbox, None, report)
+        await teardown.finish(context, claimed[0].sandbox, None, report)
 
     await session.refresh(task)
     assert (spawned, task.status, task.max_attempts) == (3, "failed", 3)

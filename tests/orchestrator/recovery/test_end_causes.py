@@ -2,7 +2,7 @@
 
 import pytest
 
-from omoi_os.orchestrator.recovery import causes
+from omoi_os.orchestrator.recovery import end_causes
 from omoi_os.orchestrator.verification.check_runs import cause_of_failure
 from omoi_os.providers.base import EndReason, SandboxReport
 from omoi_os.sandboxes.lifecycle import StopCause
@@ -29,7 +29,7 @@ WORK, PLATFORM = EndCause.WORK, EndCause.PLATFORM
     ],
 )
 def test_how_a_sandbox_ended_says_who_ended_it(report: SandboxReport, cause: EndCause) -> None:
-    assert causes.of_end(Sandbox(), report, failure_type=None) == cause
+    assert end_causes.of_end(Sandbox(), report, failure_type=None) == cause
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_how_a_sandbox_ended_says_who_ended_it(report: SandboxReport, cause: End
 def test_what_was_reported_says_who_ended_it(sandbox: Sandbox, failure_type: str | None, cause: EndCause) -> None:
     exited = SandboxReport(False, EndReason.EXITED, exit_code=1)
 
-    assert causes.of_end(sandbox, exited, failure_type=failure_type) == cause
+    assert end_causes.of_end(sandbox, exited, failure_type=failure_type) == cause
 
 
 def test_a_verification_that_could_not_be_carried_out_is_not_the_works_failure() -> None:

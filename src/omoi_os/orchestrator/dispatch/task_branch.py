@@ -1,4 +1,4 @@
-"""The branch of a task: created on the forge before its first sandbox, and never one that somebody else has."""
+"""Create a task's branch on the forge before its first sandbox, never reusing an existing branch."""
 
 import logging
 
@@ -13,14 +13,14 @@ from omoi_os.tasks.models import Task
 
 log = logging.getLogger(__name__)
 
-#: How many names are tried. More than one is needed only when somebody creates the chosen branch at that moment.
+#: How many names are tried. More than one is needed only if the chosen branch is created at the same moment.
 _TRIES = 10
 
 
 async def ensure_branch(context: Context, work: Work, forge: Forge) -> bool:
-    """Create the task's branch under a free name and record that it is this task's; a later attempt keeps it.
+    """Create the task's branch under a free name and record that it belongs to the task; later attempts keep it.
 
-    Return False if the attempt was superseded meanwhile. Raises `ForgeError`.
+    Return False if the attempt was superseded meanwhile. Raise `ForgeError` if no branch could be created.
     """
     repository = repository_of(work.project)
     if work.task.branch_created:
@@ -33,14 +33,14 @@ async def ensure_branch(context: Context, work: Work, forge: Forge) -> bool:
         except BranchTaken as taken:
             if not await _rename(context, work, taken.existing):
                 return False
-            log.info("task %s: branch %s is taken; it uses %s", work.task.id, name, work.task.branch_name)
+            log.info("task %s: branch %s is taken; using %s", work.task.id, name, work.task.branch_name)
             continue
         return await _record_created(context, work)
-    raise ForgeError(f"no free branch name was found for task {work.task.id}: {_TRIES} were taken at the last moment")
+    raise ForgeError(f"no free branch name was found for task {work.task.id}: {_TRIES} names were taken; retry it")
 
 
 async def _rename(context: Context, work: Work, existing: frozenset[str]) -> bool:
-    """Store another name before its branch is created: after a crash the task goes on with that one."""
+    """Store a new name before its branch is created, so that the task continues with it after a crash."""
     async with context.sessions() as session, session.begin():
         task = await tasks_repository.lock(session, work.task.id)
         if not _is_current(task, work) or task.branch_created:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from omoi_os.config import Settings, load_settings
-from omoi_os.orchestrator.providers import Providers
+from omoi_os.orchestrator.provider_cache import Providers
 from tests.providers.daytona.server import API_KEY, FakeDaytona
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.health import warnings
 from omoi_os.orchestrator.dispatch.dispatcher import claim, dispatch
-from omoi_os.orchestrator.upkeep import quotas
+from omoi_os.orchestrator.upkeep import storage_quotas
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.sandboxes.outcomes import blobs
 from tests.builders import a_project, a_task, a_ticket, a_work_sandbox
@@ -30,11 +30,11 @@ async def a_project_that_stored(session: AsyncSession, size: int) -> UUID:
 
 async def test_events_blobs_and_transcripts_of_a_project_are_counted(session: AsyncSession) -> None:
     sandbox, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
-    before = (await quotas.stored_bytes(session))[sandbox.project_id]
+    before = (await storage_quotas.stored_bytes(session))[sandbox.project_id]
     content = b"x" * 5000
     await blobs.store(session, sandbox, hashlib.sha256(content).hexdigest(), content)
 
-    assert (await quotas.stored_bytes(session))[sandbox.project_id] == before + 5000
+    assert (await storage_quotas.stored_bytes(session))[sandbox.project_id] == before + 5000
 
 
 async def test_no_task_of_a_project_over_its_quota_starts(session: AsyncSession, make_context: MakeContext) -> None:
@@ -43,7 +43,7 @@ async def test_no_task_of_a_project_over_its_quota_starts(session: AsyncSession,
     await session.commit()
     context = make_context(project_storage_gb=1)
 
-    await quotas.measure(context)
+    await storage_quotas.measure(context)
 
     assert [work.project.id == full for work in await claim(context)] == [False]
     (warning,) = await warnings.current(session, now=context.now())
@@ -59,7 +59,7 @@ async def test_no_task_starts_while_the_installation_is_over_its_quota(
     context = make_context(storage_gb=3)
     context.quotas.repositories[project] = 2 * GIB
 
-    await quotas.measure(context)
+    await storage_quotas.measure(context)
     await dispatch(context)
 
     assert context.quotas.all_full
@@ -67,6 +67,6 @@ async def test_no_task_starts_while_the_installation_is_over_its_quota(
     assert not context.jobs.running("spawn")
 
     context.quotas.repositories.clear()
-    await quotas.measure(context)
+    await storage_quotas.measure(context)
     assert not context.quotas.all_full
     assert await warnings.current(session, now=context.now()) == []

@@ -9,8 +9,8 @@ from omoi_os.bus.memory import MemoryBus
 from omoi_os.forges.local.forge import LocalForge
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import Work
-from omoi_os.orchestrator.dispatch.branches import ensure_branch
 from omoi_os.orchestrator.dispatch.dispatcher import claim
+from omoi_os.orchestrator.dispatch.task_branch import ensure_branch
 from omoi_os.projects.addresses import repository_of
 from omoi_os.projects.models import Project
 from omoi_os.sandboxes import service as sandboxes

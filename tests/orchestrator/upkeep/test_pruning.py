@@ -9,7 +9,7 @@ from omoi_os.accounts.models import IdempotentRequest
 from omoi_os.audit.models import AuditEntry, AuditKind
 from omoi_os.audit.trail import Entry, write
 from omoi_os.masking import Masker
-from omoi_os.orchestrator.upkeep.retention import ANSWERS_KEPT, AUDIT_KEPT, BATCH, prune_records
+from omoi_os.orchestrator.upkeep.pruning import ANSWERS_KEPT, AUDIT_KEPT, BATCH, prune_records
 from tests.builders import a_user
 from tests.orchestrator.conftest import MakeContext
 

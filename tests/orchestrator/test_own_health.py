@@ -19,7 +19,7 @@ from omoi_os.db.base import Sessions
 from omoi_os.forges.local.forge import LocalForge
 from omoi_os.forges.registry import make_forge
 from omoi_os.health import warnings
-from omoi_os.orchestrator import health, main
+from omoi_os.orchestrator import main, own_health
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.dispatcher import claim
 from omoi_os.orchestrator.main import turn
@@ -162,8 +162,8 @@ async def test_an_orchestrator_whose_turns_fail_says_so_and_takes_it_back(
     context: Context, sessions: Sessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data_dir = context.settings.data_dir
-    monkeypatch.setattr(health, "TELL_SECONDS", 0.0)
-    monkeypatch.setattr(health, "FAILING_SECONDS", 0.0)
+    monkeypatch.setattr(own_health, "PUBLISH_SECONDS", 0.0)
+    monkeypatch.setattr(own_health, "FAILING_SECONDS", 0.0)
     broken = True
 
     async def dispatch(_: Context) -> None:
@@ -176,28 +176,28 @@ async def test_an_orchestrator_whose_turns_fail_says_so_and_takes_it_back(
         async with sessions() as session:
             return [f"{one.key}: {one.message}" for one in await warnings.current(session, now=context.now())]
 
-    assert health.check(data_dir) == ["no orchestrator runs in this data folder"]
+    assert own_health.check(data_dir) == ["no orchestrator runs in this data folder"]
     await turn(context, compares=True)
-    (complaint,) = health.check(data_dir)
+    (complaint,) = own_health.check(data_dir)
     assert "the queue is on fire" in complaint
     assert any(one.startswith("orchestrator_failing") and "the queue is on fire" in one for one in await named())
 
     broken = False
     await turn(context, compares=True)
-    assert health.check(data_dir) == []
+    assert own_health.check(data_dir) == []
     assert [one for one in await named() if one.startswith("orchestrator_failing")] == []
 
-    health.forget(data_dir)
-    assert health.check(data_dir) == ["no orchestrator runs in this data folder"]
+    own_health.forget(data_dir)
+    assert own_health.check(data_dir) == ["no orchestrator runs in this data folder"]
 
 
 async def test_an_orchestrator_that_hangs_is_not_healthy(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     await turn(context, compares=True)
-    assert health.check(context.settings.data_dir) == []
+    assert own_health.check(context.settings.data_dir) == []
     later = time.time() + 3600
     monkeypatch.setattr(time, "time", lambda: later)
 
-    (complaint,) = health.check(context.settings.data_dir)
+    (complaint,) = own_health.check(context.settings.data_dir)
 
     assert "has not finished a turn" in complaint
 

@@ -64,7 +64,7 @@ async def status_of(sessions: Sessions, sandbox_id: str) -> str:
 
 
 async def _reap(context: Context) -> None:
-    context.watch.forget("api")
+    context.timers.forget("api")
     await reap(context)
     await context.jobs.finish("", timeout=PATIENCE)
 

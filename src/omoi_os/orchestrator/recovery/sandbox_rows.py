@@ -1,4 +1,4 @@
-"""The rows that an orchestrator compares, each read by itself when one of them cannot be read."""
+"""Read the rows that recovery compares, one by one if one of them is unreadable."""
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -10,7 +10,7 @@ from omoi_os.tasks.models import Task
 
 
 async def alive(context: Context, provider: SandboxProvider) -> list[tuple[Sandbox, Task]]:
-    """The sandboxes of a provider at this place that have not ended, each with its task. A bad row is left out."""
+    """Return the alive sandboxes of a provider at its site, each with its task, leaving out unreadable rows."""
     where = {"provider": provider.name, "site": provider.site}
     try:
         async with context.sessions() as session:
