@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import yaml
@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.fields import FieldInfo
 
 from omoi_os.errors import ConfigError
+from omoi_os.providers.registry import ProviderName
 from omoi_os.system.installation import site_of
 
 #: The model that agents use when ANTHROPIC_API_KEY is set and OMOI_MODEL is not.
@@ -133,9 +134,7 @@ class Settings(BaseModel):
     github_token: str | None = _setting(None, env="GITHUB_TOKEN", repr=False)
     """Token for projects on GitHub. Only the gateway uses it."""
 
-    sandbox_provider: Literal["local", "docker", "daytona"] = _setting(
-        "local", env="SANDBOX_PROVIDER", yaml="sandbox.provider"
-    )
+    sandbox_provider: ProviderName = _setting(ProviderName.LOCAL, env="SANDBOX_PROVIDER", yaml="sandbox.provider")
     """Default provider of sandboxes; a project can select another."""
     sandbox_memory_gb: float = _setting(
         4, env="SANDBOX_MEMORY_GB", yaml=("sandbox.memory_gb", "daytona.sandbox_memory_gb"), gt=0
@@ -328,7 +327,7 @@ def load_settings(
         if isinstance(variable, str) and environ.get(variable, "") != "":
             values[name], origin[name] = environ[variable], variable
     if environ.get("DAYTONA_SANDBOX_EXECUTION", "").lower() in _TRUE and not environ.get("SANDBOX_PROVIDER"):
-        values["sandbox_provider"], origin["sandbox_provider"] = "daytona", "DAYTONA_SANDBOX_EXECUTION"
+        values["sandbox_provider"], origin["sandbox_provider"] = ProviderName.DAYTONA, "DAYTONA_SANDBOX_EXECUTION"
     for name, value in parameters.items():
         values[name], origin[name] = value, f"parameter {name}"
     try:

@@ -13,7 +13,7 @@ async def test_a_provider_that_lacks_something_says_what(short_tmp: Path) -> Non
 
     assert set(asked) == {"daytona", "elsewhere"}
     assert "DAYTONA_API_KEY" in (asked["daytona"].reason or "")
-    assert "known are local" in (asked["elsewhere"].reason or "")
+    assert "choose one of local" in (asked["elsewhere"].reason or "")
 
 
 async def test_a_provider_that_works_here_has_no_complaint(short_tmp: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from omoi_os.config import Settings
 from omoi_os.errors import ConfigError, ProviderError, SetupError
 from omoi_os.providers.base import Limits
-from omoi_os.providers.registry import PROVIDERS, close_provider, make_provider
+from omoi_os.providers.registry import ProviderName, close_provider, make_provider
 
 #: For so long an answer is given again.
 REMEMBERED_SECONDS = 60.0
@@ -45,8 +45,8 @@ class Availability:
         return tried
 
     async def _try(self, name: str) -> Tried:
-        if name not in PROVIDERS:
-            return Tried(f"there is no provider {name!r}; known are {', '.join(PROVIDERS)}")
+        if name not in list(ProviderName):
+            return Tried(f"there is no provider {name!r}; choose one of {', '.join(ProviderName)}")
         try:
             provider = await asyncio.to_thread(make_provider, self._settings, name)
         except (SetupError, ConfigError, ProviderError) as error:

@@ -1,15 +1,24 @@
 """Projects as the API takes and shows them."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 from omoi_os.http.paging import Page
-from omoi_os.http.text import Command, Line, Text, matching
+from omoi_os.http.text import Command, Described, Line, Text, matching
 from omoi_os.projects.forge_name import ForgeName
 from omoi_os.projects.model_features import ModelFeature
+from omoi_os.providers.registry import ProviderName
 
 #: Git's own rules let `$(id)` and `-x` through, so names come from an allow-list.
 _BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
@@ -36,6 +45,12 @@ def _host(value: str) -> str:
     return value
 
 
+def _provider(value: str) -> str:
+    if value not in list(ProviderName):
+        raise ValueError(f"must be one of {', '.join(ProviderName)}")
+    return value
+
+
 Branch = Annotated[
     str,
     StringConstraints(min_length=1, max_length=100),
@@ -51,6 +66,7 @@ RepositoryName = Annotated[
 Host = Annotated[
     str, StringConstraints(min_length=1, max_length=253), AfterValidator(_host), matching(f"^{_HOST.pattern}$")
 ]
+Provider = Annotated[str, AfterValidator(_provider), Described("enum", tuple(ProviderName))]
 Usd = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Concurrency = Annotated[int, Field(ge=1, le=1000, strict=True)]
 
@@ -82,7 +98,7 @@ class ProjectSettings(BaseModel):
             "one of weight 1. Only administrators change it."
         ),
     )
-    provider: Literal["local", "docker", "daytona"] | None = Field(
+    provider: Provider | None = Field(
         None,
         description="What creates this project's sandboxes; the installation's choice by default. Administrators only.",
     )

@@ -1,38 +1,43 @@
-"""Which provider a name means. Adding one is a file and a line here."""
+"""The providers by name. Adding one is a folder `providers/<name>/` and a line here."""
 
 import importlib
-from typing import Protocol, cast
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol, cast
 
-from omoi_os.config import Settings
 from omoi_os.errors import ConfigError
 from omoi_os.providers.base import Connected, SandboxProvider
 
-#: Each module has `make(settings) -> SandboxProvider`; it is loaded when it is first asked for, as some need packages
-#: that not every installation has.
-PROVIDERS = {
-    "local": "omoi_os.providers.local.factory",
-    "docker": "omoi_os.providers.docker.factory",
-    "daytona": "omoi_os.providers.daytona.factory",
-}
+if TYPE_CHECKING:
+    # The settings take the names of the providers from here.
+    from omoi_os.config import Settings
+
+
+class ProviderName(StrEnum):
+    """A provider as `SANDBOX_PROVIDER` and a project's settings name it: the folder that contains its `factory.py`."""
+
+    LOCAL = "local"
+    DOCKER = "docker"
+    DAYTONA = "daytona"
 
 
 class _Factory(Protocol):
-    def make(self, settings: Settings) -> SandboxProvider: ...
+    def make(self, settings: "Settings") -> SandboxProvider: ...
 
 
-def make_provider(settings: Settings, name: str | None = None) -> SandboxProvider:
-    """The provider of this name, or the one that the settings choose.
+def make_provider(settings: "Settings", name: str | None = None) -> SandboxProvider:
+    """Return the provider of this name, or the one that the settings choose.
 
-    Raises `SetupError`, with the remedy, if it cannot work here, and `ConfigError` for a name that is not known.
+    Its module is loaded on first use because some need packages that not every installation has. Raises `SetupError`,
+    with the remedy, if it cannot work here, and `ConfigError` for an unknown name.
     """
     wanted = name or settings.sandbox_provider
-    if wanted not in PROVIDERS:
-        raise ConfigError(f"there is no provider {wanted!r}; known are {', '.join(PROVIDERS)}")
-    factory = cast("_Factory", importlib.import_module(PROVIDERS[wanted]))
+    if wanted not in list(ProviderName):
+        raise ConfigError(f"there is no provider {wanted!r}; choose one of {', '.join(ProviderName)}")
+    factory = cast("_Factory", importlib.import_module(f"omoi_os.providers.{wanted}.factory"))
     return factory.make(settings)
 
 
 async def close_provider(provider: SandboxProvider) -> None:
-    """Let go of a provider's connections, if it holds any; it is not used after that."""
+    """Close the connections of a provider that holds any. It is not used afterwards."""
     if isinstance(provider, Connected):
         await provider.close()

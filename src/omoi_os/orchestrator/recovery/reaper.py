@@ -135,10 +135,15 @@ async def _ask_api(context: Context) -> None:
 
 
 async def _gateway_answers(context: Context) -> bool:
-    """Return whether the gateway accepts connections of the oldest local sandbox; True if there is none."""
+    """Return whether the gateway accepts connections of a sandbox at this site; True if there is none to try."""
+    names = [provider.name for provider in context.providers if provider.has_gateway_socket]
     async with context.sessions() as session:
-        rows = await sandboxes_repository.alive(session, provider="local", site=context.settings.site)
-    running = next((row for row in rows if row.status == SandboxState.RUNNING), None)
+        alive = [
+            row
+            for name in names
+            for row in await sandboxes_repository.alive(session, provider=name, site=context.settings.site)
+        ]
+    running = next((row for row in alive if row.status == SandboxState.RUNNING), None)
     socket = context.settings.gateway_sockets_dir / running.gateway_socket / GATEWAY_SOCKET if running else None
     if socket is None or not await asyncio.to_thread(socket.parent.exists):
         return True
