@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from uuid import uuid4
 
-from omoi_os.forges import prepared as checkouts
+from omoi_os.forges import mirror_checkouts as checkouts
 from omoi_os.forges.base import Repository
 from omoi_os.forges.local.forge import LocalForge
 from omoi_os.protocol import paths

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from omoi_os.forges.prepared import MIN_FILES
+from omoi_os.forges.mirror_checkouts import MIN_FILES
 from omoi_os.providers.local.host import disk_template as template
 from tests.e2e.platform import Platform, wait_for
 

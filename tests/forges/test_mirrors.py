@@ -36,7 +36,7 @@ def until(what: str, look: Callable[[], bool], *, seconds: float = 60) -> None:
 
 
 def gits(folder: Path) -> list[int]:
-    """The git processes that have to do with a folder, by their command lines or environments."""
+    """Return the git processes that name a folder in their command line or environment."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -50,7 +50,7 @@ def gits(folder: Path) -> list[int]:
 
 @pytest.fixture
 def endless_seed(tmp_path: Path) -> Path:
-    """A repository whose clone never ends: one of its objects is a pipe that nobody writes to."""
+    """A repository whose clone never ends: one of its objects is a pipe without a writer."""
     seed = a_seed(tmp_path / "seed")
     name = subprocess.run(
         ["git", "rev-parse", "HEAD:hello.txt"], cwd=seed, check=True, capture_output=True, text=True
@@ -95,7 +95,7 @@ def test_a_clone_ends_with_its_orchestrator_and_leaves_nothing_behind(
     assert list(forge.root.iterdir()) == []
 
 
-async def test_a_half_made_checkout_is_removed_unless_somebody_makes_it(tmp_path: Path) -> None:
+async def test_an_incomplete_checkout_is_removed_unless_a_process_is_creating_it(tmp_path: Path) -> None:
     forge, repository = LocalForge(tmp_path / "repos"), a_repository()
     await forge.ensure_repository(repository)
     folder = forge.root / f"{repository.project_id}.checkouts"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from omoi_os.errors import NotFound
-from omoi_os.forges import prepared
+from omoi_os.forges import mirror_checkouts
 from omoi_os.forges.bare import creation, damage, durability, layout, refs, stale_locks
 from omoi_os.forges.bare.git import MAX_PUSH_BYTES
 from omoi_os.forges.base import Repository
@@ -56,11 +56,11 @@ class Mirrors:
         mirror = await self.open(repository)
         found = await refs.heads(mirror, repository.default_branch)
         commit = refs.require_head(found.get(repository.default_branch), repository)
-        await prepared.prepare(layout.checkouts_of(mirror), mirror=mirror, commit=commit)
+        await mirror_checkouts.prepare(layout.checkouts_of(mirror), mirror=mirror, commit=commit)
 
     def checkout(self, repository: Repository) -> Path | None:
         """Return the newest prepared checkout for a new sandbox, or None. Its objects are those of the mirror."""
-        return prepared.newest(layout.checkouts_of(layout.path_of(self._root, repository)))
+        return mirror_checkouts.newest(layout.checkouts_of(layout.path_of(self._root, repository)))
 
 
 def remove_unfinished(root: Path) -> None:
@@ -69,4 +69,4 @@ def remove_unfinished(root: Path) -> None:
     for mirror in layout.repositories_in(root):
         stale_locks.clear_all(mirror)
     for folder in layout.checkouts_in(root):
-        prepared.remove_unfinished(folder)
+        mirror_checkouts.remove_unfinished(folder)

@@ -1,4 +1,4 @@
-"""A repository that a power cut has damaged is recognised; a whole one never is."""
+"""Damage by a power cut is found; a whole repository is never reported."""
 
 from collections.abc import Callable
 from pathlib import Path

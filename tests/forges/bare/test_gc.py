@@ -1,4 +1,4 @@
-"""Garbage collection of repositories: replaced history goes, everything in use stays."""
+"""Garbage collection of repositories: replaced history is removed, everything in use stays."""
 
 import os
 import time
@@ -32,14 +32,14 @@ def no_checkouts(tmp_path: Path) -> Path:
 
 
 async def a_commit(repository: Path, *, size: int = 2 << 20) -> str:
-    """A commit beside every branch, with content that cannot be compressed."""
+    """Write a commit that is on no branch, with content that cannot be compressed."""
     blob = await git.run("hash-object", "-w", "--stdin", git_dir=repository, stdin=os.urandom(size))
     tree = await git.run("mktree", git_dir=repository, stdin=f"100644 blob {blob}\tfile\n".encode())
     return await git.run("commit-tree", "-m", "work", tree, git_dir=repository)
 
 
 async def push(repository: Path, ref: str, commit: str) -> None:
-    """Move a ref as the gateway has git do it."""
+    """Move a ref with the configuration that the gateway uses."""
     variables = git.environment({**git.SAFE_CONFIG, **gc.KEEP_REPLACED})
     await git.run("update-ref", ref, commit, git_dir=repository, variables=variables)
 
@@ -53,14 +53,14 @@ async def has(repository: Path, commit: str) -> bool:
 
 
 def make_due(repository: Path, *, age: timedelta = 2 * DAY) -> None:
-    """Have the last collection be that long ago, and little left after it."""
+    """Pretend that the last collection was that long ago and left little."""
     mark = repository / "omoi-gc"
     mark.write_text("0")
     moment = time.time() - age.total_seconds()
     os.utime(mark, (moment, moment))
 
 
-async def test_replaced_history_is_removed_when_its_time_is_over(repository: Path, no_checkouts: Path) -> None:
+async def test_replaced_history_is_removed_after_the_grace_period(repository: Path, no_checkouts: Path) -> None:
     replaced, kept = await a_commit(repository), await a_commit(repository)
     await push(repository, WIP, replaced)
     await push(repository, WIP, kept)
@@ -74,13 +74,13 @@ async def test_replaced_history_is_removed_when_its_time_is_over(repository: Pat
     await git.run("fsck", "--full", "--strict", git_dir=repository)
 
 
-async def test_what_was_replaced_lately_stays_for_sandboxes_that_borrow_it(
+async def test_recently_replaced_history_stays_for_sandboxes_that_borrow_it(
     repository: Path, no_checkouts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replaced = await a_commit(repository)
     await push(repository, WIP, replaced)
     await push(repository, WIP, await a_commit(repository))
-    # Its objects are old; that it was replaced is not.
+    # Its objects are old, but it was replaced recently.
     for path in (repository / "objects").rglob("*"):
         if path.is_file():
             os.utime(path, (0, 0))
@@ -110,7 +110,7 @@ async def test_the_commit_of_a_prepared_checkout_stays(
     assert await git.run("for-each-ref", "refs/omoi/checkouts", git_dir=repository) == ""
 
 
-async def test_a_collection_that_is_not_worth_it_is_not_done(repository: Path, no_checkouts: Path) -> None:
+async def test_nothing_is_collected_while_little_has_accumulated(repository: Path, no_checkouts: Path) -> None:
     make_due(repository)
 
     assert await gc.collect(repository, checkouts=no_checkouts, grace=DAY) is None
@@ -119,7 +119,7 @@ async def test_a_collection_that_is_not_worth_it_is_not_done(repository: Path, n
 async def test_nothing_is_removed_before_replaced_history_has_been_logged_for_long_enough(
     repository: Path, no_checkouts: Path
 ) -> None:
-    """A repository of an earlier version has no log of what its sandboxes replaced."""
+    """A repository of an earlier version has no log of replaced history."""
     unlogged = await a_commit(repository, size=gc.MIN_GROWTH_BYTES + 1)
 
     assert await gc.collect(repository, checkouts=no_checkouts, grace=DAY) is None
@@ -128,7 +128,7 @@ async def test_nothing_is_removed_before_replaced_history_has_been_logged_for_lo
     assert await has(repository, unlogged)
 
 
-async def test_two_orchestrators_do_not_collect_at_once(repository: Path, no_checkouts: Path) -> None:
+async def test_two_orchestrators_do_not_collect_at_the_same_time(repository: Path, no_checkouts: Path) -> None:
     with locked(repository) as held:
         assert held
         assert await gc.collect(repository, checkouts=no_checkouts, grace=NOW) is None

@@ -1,4 +1,4 @@
-"""Lock files that a killed git left are removed; those of a git that runs are not."""
+"""Lock files that a killed git left are removed; those of a running git are not."""
 
 import asyncio
 import os
@@ -57,7 +57,7 @@ async def test_a_branch_is_created_and_held_although_a_killed_git_left_its_locks
         assert is_held
 
 
-async def test_the_lock_of_a_git_that_runs_stays(made: tuple[LocalForge, Repository]) -> None:
+async def test_the_lock_of_a_running_git_stays(made: tuple[LocalForge, Repository]) -> None:
     forge, repository = made
     path = forge.path(repository)
     head = await forge.branch_head(repository, "main")
@@ -71,7 +71,7 @@ async def test_the_lock_of_a_git_that_runs_stays(made: tuple[LocalForge, Reposit
         assert lock.exists()
 
 
-async def test_a_git_that_was_killed_holds_nothing_any_more(made: tuple[LocalForge, Repository]) -> None:
+async def test_a_killed_git_holds_no_lock(made: tuple[LocalForge, Repository]) -> None:
     forge, repository = made
     path = forge.path(repository)
     head = await forge.branch_head(repository, "main")

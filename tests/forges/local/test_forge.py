@@ -1,4 +1,4 @@
-"""The local forge over real repositories."""
+"""The local forge with real repositories."""
 
 import asyncio
 import subprocess
@@ -58,7 +58,7 @@ async def test_a_new_repository_has_a_first_commit_on_its_default_branch(forge: 
     assert git("config", "receive.denyDeletes", at=forge.path(repository)) == "true"
 
 
-async def test_making_a_repository_again_changes_nothing(forge: LocalForge) -> None:
+async def test_creating_a_repository_again_changes_nothing(forge: LocalForge) -> None:
     repository = a_repository()
     await forge.ensure_repository(repository)
     head = await forge.branch_head(repository, "main")
@@ -68,7 +68,7 @@ async def test_making_a_repository_again_changes_nothing(forge: LocalForge) -> N
     assert await forge.branch_head(repository, "main") == head is not None
 
 
-async def test_many_who_make_the_same_repository_at_once_make_one(forge: LocalForge) -> None:
+async def test_concurrent_creations_create_one_repository(forge: LocalForge) -> None:
     repository = a_repository()
 
     await asyncio.gather(*(forge.ensure_repository(repository) for _ in range(4)))
@@ -86,7 +86,7 @@ async def test_a_seed_brings_its_history_and_its_branches(forge: LocalForge, tmp
     assert "seed" not in (forge.path(repository) / "config").read_text()
 
 
-async def test_a_seed_without_the_default_branch_lends_its_head_to_it(forge: LocalForge, tmp_path: Path) -> None:
+async def test_a_seed_without_the_default_branch_gives_it_its_head(forge: LocalForge, tmp_path: Path) -> None:
     seed = a_seed(tmp_path / "seed", branch="old")
     repository = a_repository(seed=seed)
 
@@ -107,7 +107,7 @@ async def test_an_empty_seed_gets_a_first_commit(forge: LocalForge, tmp_path: Pa
 @pytest.mark.parametrize(
     "seed", ["https://example.org/x.git", "ext::sh -c true", "--upload-pack=touch /tmp/pwned", "."]
 )
-async def test_only_a_local_path_is_taken_as_a_seed(forge: LocalForge, seed: str) -> None:
+async def test_only_a_local_path_is_accepted_as_a_seed(forge: LocalForge, seed: str) -> None:
     repository = a_repository(seed=seed)
 
     with pytest.raises(ForgeError, match="absolute path"):
@@ -126,7 +126,7 @@ async def test_another_project_s_repository_is_no_seed(forge: LocalForge, tmp_pa
         await forge.ensure_repository(a_repository(seed=tmp_path / "link"))
 
 
-async def test_a_seed_that_is_no_repository_is_an_error_in_git_s_words(forge: LocalForge, tmp_path: Path) -> None:
+async def test_a_seed_that_is_no_repository_is_an_error_with_git_s_message(forge: LocalForge, tmp_path: Path) -> None:
     with pytest.raises(ForgeError, match="git clone failed"):
         await forge.ensure_repository(a_repository(seed=tmp_path / "nothing"))
 
@@ -178,9 +178,7 @@ async def test_a_branch_is_recognised_as_the_task_s_own_when_its_creator_died(fo
         await forge.create_branch(repository, "feature/login", task_id=uuid4())
 
 
-async def test_a_branch_that_somebody_created_in_place_of_the_task_s_is_not_the_task_s(
-    forge: LocalForge, tmp_path: Path
-) -> None:
+async def test_a_branch_that_others_pushed_to_is_not_the_task_s(forge: LocalForge, tmp_path: Path) -> None:
     repository, task_id = a_repository(), uuid4()
     await forge.ensure_repository(repository)
     await forge.create_branch(repository, "feature/login", task_id=task_id)
@@ -190,7 +188,7 @@ async def test_a_branch_that_somebody_created_in_place_of_the_task_s_is_not_the_
         await forge.create_branch(repository, "feature/login", task_id=task_id)
 
 
-async def test_of_many_tasks_that_want_one_name_at_once_one_gets_it(forge: LocalForge) -> None:
+async def test_one_of_many_concurrent_tasks_gets_a_name(forge: LocalForge) -> None:
     repository = a_repository()
     await forge.ensure_repository(repository)
 
@@ -202,7 +200,7 @@ async def test_of_many_tasks_that_want_one_name_at_once_one_gets_it(forge: Local
     assert all(isinstance(result, str | BranchTaken) for result in results)
 
 
-async def test_a_branch_that_is_not_there_has_no_head_and_no_commits(forge: LocalForge) -> None:
+async def test_a_missing_branch_has_no_head_and_no_commits(forge: LocalForge) -> None:
     repository = a_repository()
     await forge.ensure_repository(repository)
     await forge.create_branch(repository, "feature/a-page")
@@ -213,7 +211,7 @@ async def test_a_branch_that_is_not_there_has_no_head_and_no_commits(forge: Loca
 
 
 @pytest.mark.parametrize("name", ["a..b", "a b", "a~1", "x.lock", "", "a\nb"])
-async def test_a_name_that_is_no_branch_s_is_refused(forge: LocalForge, name: str) -> None:
+async def test_a_name_that_is_not_a_branch_name_is_refused(forge: LocalForge, name: str) -> None:
     repository = a_repository()
     await forge.ensure_repository(repository)
 
@@ -230,7 +228,7 @@ async def test_a_name_that_looks_like_an_option_is_only_a_name(forge: LocalForge
     assert await forge.branch_head(repository, "--delete") == await forge.branch_head(repository, "main")
 
 
-async def test_a_repository_that_was_never_made_is_an_error(forge: LocalForge) -> None:
+async def test_a_missing_repository_is_an_error(forge: LocalForge) -> None:
     with pytest.raises(ForgeError, match="not a git repository"):
         await forge.branch_head(a_repository(), "main")
 

@@ -1,4 +1,4 @@
-"""Once a task has left `running`, its branch stays where the verifier finds it."""
+"""A task's branch does not move after the task has left `running`."""
 
 import asyncio
 import subprocess
@@ -46,7 +46,7 @@ async def test_a_task_that_has_left_running_keeps_its_branch(
 
 
 def the_push(workspace: Workspace, old: str, new: str) -> bytes:
-    """What a git client sends to move the task's branch."""
+    """Return the request of a git client that moves the task's branch."""
     command = f"{old} {new} refs/heads/{workspace.branch}\0report-status side-band-64k object-format=sha1\n".encode()
     wanted = f"{new}\n^{old}\n".encode()
     pack = subprocess.run(
@@ -56,7 +56,7 @@ def the_push(workspace: Workspace, old: str, new: str) -> bytes:
 
 
 @pytest.mark.parametrize(("status", "moved"), [(TaskState.RUNNING, True), (TaskState.COMPLETED, False)])
-async def test_a_push_that_began_in_time_and_ends_too_late_changes_nothing(
+async def test_a_push_that_starts_in_time_and_ends_too_late_changes_nothing(
     workspace: Workspace, sessions: Sessions, status: TaskState, moved: bool
 ) -> None:
     await move(sessions, workspace, TaskState.RUNNING)
@@ -85,11 +85,11 @@ async def test_a_push_that_began_in_time_and_ends_too_late_changes_nothing(
     assert await workspace.head(workspace.branch) == (new if moved else old), told
     assert ("ok refs/heads" in told) == moved
     await move(sessions, workspace, TaskState.RUNNING)
-    assert (await workspace.git("push", "origin", "HEAD"))[0] == 0  # the ref's lock is not left behind
+    assert (await workspace.git("push", "origin", "HEAD"))[0] == 0  # the ref is not left locked
 
 
 async def until_received(workspace: Workspace) -> None:
-    """Wait until git on the platform's side takes the pack in, so the push was let in before."""
+    """Wait until git on the server reads the pack, so the push has passed the first check."""
     repository = workspace.forge.path(repository_of(workspace.gateway_socket.project))
     async with asyncio.timeout(60):
         while not any(_packs(repository)):  # noqa: ASYNC110  another process creates them

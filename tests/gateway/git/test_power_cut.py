@@ -1,4 +1,4 @@
-"""A power cut right after a push was answered: the commit and its branch are on disk."""
+"""After a power cut, everything that was acknowledged before it is on disk."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def short_tmp(disk: Disk) -> Path:
 
 @pytest.fixture(params=["synced", "unsynced"])
 def promises(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether what is promised is synced; the other case shows that the test would notice."""
+    """Whether data is synced; without syncing the tests must see a loss."""
     if request.param == "unsynced":
         monkeypatch.setattr(git, "DURABLE_CONFIG", {"core.fsync": "none"})
         monkeypatch.setattr(durable, "sync", lambda *_: None)
@@ -63,7 +63,7 @@ def _is_kept(repository: Path, branch: str, commit: str) -> bool:
 
 
 @pytest.mark.parametrize("pushes", [1, 3])
-async def test_a_push_that_was_answered_survives(promises: bool, workspace: Workspace, disk: Disk, pushes: int) -> None:
+async def test_an_acknowledged_push_survives(promises: bool, workspace: Workspace, disk: Disk, pushes: int) -> None:
     for number in range(pushes):
         commit = await workspace.commit("file.txt", f"content {number}\n" * 100)
         code, output = await workspace.git("push", "-q", "origin", workspace.branch)
@@ -76,7 +76,7 @@ async def test_a_push_that_was_answered_survives(promises: bool, workspace: Work
         assert _is_kept(left / name, workspace.branch, commit) is promises
 
 
-async def test_a_repository_and_a_branch_that_were_made_survive(
+async def test_a_created_repository_and_branch_survive(
     promises: bool, open_socket: OpenSocket, settings: Settings, disk: Disk
 ) -> None:
     made = LocalForge(settings.repositories_dir)
@@ -106,7 +106,7 @@ async def test_a_sandboxs_documents_survive(disk: Disk) -> None:
     provider = LocalProvider(disk.path / "sandboxes")
     limits = Resources(256 << 20, 1, 64, 16 << 20)
     spec = SandboxSpec("omoios-cut", "tests", ["true"], {"PATH": "/usr/bin:/bin"}, limits, timedelta(minutes=5))
-    # Its supervisor is another process, which is not told to leave out anything.
+    # Its supervisor is another process, in which nothing is patched.
     ref = await provider.create(spec)
     report = await provider.inspect(ref, wait=timedelta(seconds=60))
     assert report.reason == EndReason.EXITED

@@ -1,4 +1,4 @@
-"""The real git client, through a gateway socket, at the local forge's repositories."""
+"""The real git client, through a gateway socket, with repositories of the local forge."""
 
 import asyncio
 import gzip
@@ -112,7 +112,7 @@ async def test_a_large_push_is_streamed_to_git(workspace: Workspace) -> None:
 
 @contextmanager
 def peak_memory(*programs: bytes) -> Iterator[list[int]]:
-    """The most memory that processes of these git programs had, each as it was last seen, while the block runs."""
+    """Measure the peak memory of each process of these git programs while the block runs."""
     peaks: dict[str, int] = {}
     ended = threading.Event()
 
@@ -135,7 +135,7 @@ def peak_memory(*programs: bytes) -> Iterator[list[int]]:
         found += peaks.values()
 
 
-async def test_a_push_that_stands_for_gigabytes_is_refused_and_takes_little_memory(workspace: Workspace) -> None:
+async def test_a_push_that_unpacks_to_gigabytes_is_refused_and_uses_little_memory(workspace: Workspace) -> None:
     with (workspace.folder / "bomb.bin").open("wb") as bomb:
         bomb.truncate(450 << 20)
     # The client itself streams it.
@@ -148,9 +148,9 @@ async def test_a_push_that_stands_for_gigabytes_is_refused_and_takes_little_memo
 
     assert code != 0
     assert "memory" in output
-    # One that is refused its memory ends at once, mostly unseen; one that got it would inflate for a second.
+    # A process that is refused memory ends at once, often unseen; one that gets it inflates the file for a second.
     assert max(peaks, default=0) < git.PUSH_MEMORY_BYTES + (64 << 20)
-    # Others, and this one with another commit, go on as before.
+    # Other pushes still work, also from this sandbox.
     await workspace.git("reset", "-q", "--hard", "HEAD~1")
     commit = await workspace.commit("small.bin", os.urandom(32 << 20))
     code, output = await workspace.git("push", "origin", "HEAD")
@@ -159,7 +159,7 @@ async def test_a_push_that_stands_for_gigabytes_is_refused_and_takes_little_memo
 
 
 async def test_a_fetch_may_be_compressed(workspace: Workspace) -> None:
-    """The git client compresses what it asks for once that is longer than a kilobyte."""
+    """The git client compresses a request that is longer than a kilobyte."""
     headers = {"Content-Encoding": "gzip", "Git-Protocol": "version=2"}
     asked = gzip.compress(b"0014command=ls-refs\n00010000")
 
@@ -170,7 +170,7 @@ async def test_a_fetch_may_be_compressed(workspace: Workspace) -> None:
     assert f"{await workspace.head('main')} refs/heads/main" in listed
 
 
-async def test_unfinished_work_may_be_pushed_and_replaced_in_its_own_place(workspace: Workspace) -> None:
+async def test_unfinished_work_may_be_pushed_and_replaced_on_its_branch(workspace: Workspace) -> None:
     wip = wip_branch(workspace.gateway_socket.task.id)
     first = await workspace.commit("first.txt", "first")
     assert (await workspace.git("push", "origin", f"HEAD:refs/heads/{wip}"))[0] == 0
@@ -187,7 +187,7 @@ async def test_unfinished_work_may_be_pushed_and_replaced_in_its_own_place(works
 
 
 @pytest.mark.parametrize("ref", ["refs/heads/main", "refs/heads/other", "refs/tags/v1", "refs/heads/wip/other"])
-async def test_a_push_to_any_other_ref_is_refused_and_says_where_to_push(workspace: Workspace, ref: str) -> None:
+async def test_a_push_to_another_ref_is_refused_and_names_the_allowed_ones(workspace: Workspace, ref: str) -> None:
     before = await workspace.head("main")
     await workspace.commit("new.txt", "new")
 
@@ -203,7 +203,7 @@ async def test_a_push_to_any_other_ref_is_refused_and_says_where_to_push(workspa
 async def test_the_default_branch_is_not_pushed_to_even_if_the_task_names_it(
     workspace: Workspace, sessions: Sessions, spelled: Callable[[str], str]
 ) -> None:
-    """A person may choose the task's branch as the default branch while its agent works."""
+    """A user may make the task's branch the default branch while its agent works."""
     before = await workspace.head(workspace.branch)
     async with sessions.begin() as session:
         project = await session.get_one(Project, workspace.gateway_socket.project.id)
@@ -234,7 +234,7 @@ async def test_a_branch_that_was_not_created_for_the_task_is_not_pushed_to(
     assert await workspace.head(workspace.branch) == before
 
 
-async def test_the_platform_s_notes_about_branches_are_hidden(workspace: Workspace) -> None:
+async def test_the_platform_s_own_refs_are_hidden(workspace: Workspace) -> None:
     repository = repository_of(workspace.gateway_socket.project)
     await workspace.forge.create_branch(repository, "feature/other", task_id=uuid4())
 
@@ -296,13 +296,13 @@ async def test_a_compressed_push_cannot_hide_its_commands(workspace: Workspace) 
 
 
 @pytest.mark.parametrize("body", [b"", b"0004", b"zzzz", b"00", b"0010not a push", b"0000" * 1])
-async def test_a_push_that_is_none_is_answered_without_harm(workspace: Workspace, body: bytes) -> None:
+async def test_a_malformed_push_is_refused(workspace: Workspace, body: bytes) -> None:
     async with workspace.gateway_socket.client() as client:
         async with client.post(f"{git_path(workspace.gateway_socket.project)}/git-receive-pack", data=body) as answer:
             assert answer.status == (200 if body == b"0000" else 400)
 
 
-async def test_another_project_s_repository_is_not_there(
+async def test_another_project_s_repository_is_not_found(
     workspace: Workspace, open_socket: OpenSocket, forge: LocalForge
 ) -> None:
     other = (await open_socket()).project
@@ -318,14 +318,14 @@ async def test_another_project_s_repository_is_not_there(
                 assert answer.status == 404
 
 
-async def test_a_token_that_is_not_known_opens_nothing(workspace: Workspace) -> None:
+async def test_an_unknown_token_is_refused(workspace: Workspace) -> None:
     code, output = await workspace.git("ls-remote", workspace.url, token="sbx_wrong")
 
     assert code != 0
     assert "Authentication failed" in output or "401" in output or "could not read Username" in output
 
 
-async def test_a_sandbox_that_verifies_reads_and_does_not_push(
+async def test_a_verifying_sandbox_may_read_but_not_push(
     open_socket: OpenSocket, start: Start, forge: LocalForge, tmp_path: Path
 ) -> None:
     gateway_socket = await open_socket(purpose=Purpose.VERIFY)
@@ -365,7 +365,7 @@ async def test_a_push_beyond_the_repository_s_quota_is_refused(
         assert await made.head(made.branch) == fits
 
 
-async def test_a_sandbox_pushes_no_more_than_its_quota(
+async def test_a_sandbox_cannot_push_more_than_its_quota(
     open_socket: OpenSocket, start: Start, forge: LocalForge, tmp_path: Path
 ) -> None:
     gateway_socket = await open_socket()

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
-from omoi_os.forges.prepared import MIN_FILES
+from omoi_os.forges.mirror_checkouts import MIN_FILES
 from omoi_os.forges.registry import make_forge, make_mirrors
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import Work, verify_spec, work_spec

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from omoi_os.forges import prepared
+from omoi_os.forges import mirror_checkouts
 from omoi_os.worker.repository.git import Repository
 from tests.worker.conftest import BRANCH, TASK_ID, Worker, git
 from tests.worker.platform import TOKEN
@@ -23,7 +23,9 @@ async def workspace(checkout: Repository, repository: Path) -> Path:
     """The workspace as a provider would show it, with files that a clone would write anew."""
     git(repository, "clone", "--quiet", "--mirror", str(repository), str(checkout.paths.mirror))
     checkout.workspace.mkdir(exist_ok=True)
-    await prepared._check_out(checkout.workspace, mirror=repository, commit=git(repository, "rev-parse", "main"))
+    await mirror_checkouts._check_out(
+        checkout.workspace, mirror=repository, commit=git(repository, "rev-parse", "main")
+    )
     alternates = checkout.workspace / ".git" / "objects" / "info" / "alternates"
     alternates.write_text(f"{checkout.paths.mirror}/objects\n")
     return checkout.workspace

@@ -1,4 +1,4 @@
-"""Checks: heads of branches, and commits of their own, are reported as they are."""
+"""Checks: heads and commits of branches are reported as they are."""
 
 from uuid import uuid4
 

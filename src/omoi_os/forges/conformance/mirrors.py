@@ -42,7 +42,7 @@ async def a_mirror_that_does_not_exist_is_not_found(bench: Bench) -> None:
 
 @_check
 async def refs_that_are_no_branches_are_hidden(bench: Bench) -> None:
-    """What the forge records in refs of its own is below the prefix that the gateway hides from sandboxes."""
+    """The forge keeps its own refs below the prefix that the gateway hides from sandboxes."""
     repository = await bench.repository()
     await bench.forge.create_branch(repository, _BRANCH, task_id=uuid4())
     mirror = await bench.mirrors.open(repository)

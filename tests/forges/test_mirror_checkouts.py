@@ -1,4 +1,4 @@
-"""Prepared checkouts, made by real git beside a real repository."""
+"""Prepared checkouts, created by real git from a real repository."""
 
 import subprocess
 from pathlib import Path
@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from omoi_os.forges import prepared as checkouts
+from omoi_os.forges import mirror_checkouts as checkouts
 from omoi_os.forges.bare.folder_lock import locked
 from omoi_os.forges.base import Repository
 from omoi_os.forges.local.forge import LocalForge
@@ -31,7 +31,7 @@ def mirrors_of(forge: LocalForge) -> Mirrors:
 
 @pytest.fixture
 def seed(tmp_path: Path) -> Path:
-    """A repository that is large enough to be prepared."""
+    """A repository that is large enough for a prepared checkout."""
     folder = tmp_path / "seed"
     folder.mkdir()
     git("init", "-q", "-b", "main", at=folder)
@@ -96,7 +96,7 @@ async def test_a_checkout_holds_the_default_branch_and_nothing_else(
 
 async def test_inside_git_finds_every_file_unchanged(forge: LocalForge, repository: Repository, tmp_path: Path) -> None:
     tree = prepared.tree_of(await prepared_by(forge, repository))
-    # As a provider shows it, with the mirror in its place.
+    # As inside a sandbox, with the mirror at its path there.
     (tree / ".git" / "objects" / "info" / "alternates").write_text(f"{forge.path(repository)}/objects\n")
 
     assert git("status", "--porcelain", at=tree) == ""
@@ -140,11 +140,11 @@ async def test_a_checkout_in_use_stays_as_it_is_until_its_sandbox_is_gone(
     assert versions(forge, repository) == [new.name]
 
 
-async def test_what_is_as_it_should_be_is_left_alone(forge: LocalForge, repository: Repository) -> None:
+async def test_an_up_to_date_checkout_is_left_alone(forge: LocalForge, repository: Repository) -> None:
     assert await prepared_by(forge, repository) == await prepared_by(forge, repository)
 
 
-async def test_what_a_kill_left_half_made_is_removed(forge: LocalForge, repository: Repository) -> None:
+async def test_a_checkout_that_a_kill_left_incomplete_is_removed(forge: LocalForge, repository: Repository) -> None:
     folder = forge.root / f"{repository.project_id}.checkouts"
     (folder / ".new-1" / "tree").mkdir(parents=True)
     (folder / ".new-link").symlink_to("nowhere")
@@ -154,7 +154,7 @@ async def test_what_a_kill_left_half_made_is_removed(forge: LocalForge, reposito
     assert versions(forge, repository) == [made.name]
 
 
-async def test_only_one_prepares_at_a_time(forge: LocalForge, repository: Repository) -> None:
+async def test_one_process_at_a_time_prepares_a_checkout(forge: LocalForge, repository: Repository) -> None:
     folder = forge.root / f"{repository.project_id}.checkouts"
     folder.mkdir()
     with locked(folder) as held:
@@ -165,7 +165,7 @@ async def test_only_one_prepares_at_a_time(forge: LocalForge, repository: Reposi
     assert (await prepared_by(forge, repository)).is_dir()
 
 
-async def test_a_small_repository_is_not_worth_it(forge: LocalForge) -> None:
+async def test_a_small_repository_gets_no_checkout(forge: LocalForge) -> None:
     repository = Repository(uuid4(), None, None, "main")
     await forge.ensure_repository(repository)
 
@@ -188,7 +188,7 @@ async def test_a_repository_that_shrinks_loses_its_checkout(
     assert versions(forge, repository) == []
 
 
-async def test_a_tree_without_end_is_not_checked_out(forge: LocalForge, repository: Repository, seed: Path) -> None:
+async def test_an_endless_tree_is_not_checked_out(forge: LocalForge, repository: Repository, seed: Path) -> None:
     tree = git("rev-parse", "HEAD^{tree}", at=seed)
     for _ in range(6):
         lines = "".join(f"040000 tree {tree}\t{name}\n" for name in "abcdefghij")
