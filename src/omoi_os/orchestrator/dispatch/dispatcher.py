@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.errors import ForgeError, ProviderError, ProviderUnavailable, RepositoryDamaged
-from omoi_os.forges.registry import make_forge
+from omoi_os.forges.registry import make_forge, make_mirrors
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch import task_branch
 from omoi_os.orchestrator.dispatch import warm_pool as pool
@@ -183,6 +183,8 @@ async def spawn(context: Context, work: Work) -> None:
         repository = repository_of(project)
         async with _kept_lease(context, work):
             await forge.ensure_repository(repository)
+            # The sandbox borrows objects from the mirror, so bring that up to date first.
+            await make_mirrors(project.forge, context.settings).open(repository)
             await repositories.require_whole(context, project)
             if not await task_branch.ensure_branch(context, work, forge) or not await _still_wanted(context, work):
                 return
