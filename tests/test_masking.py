@@ -1,6 +1,7 @@
-"""Secrets are taken out of whatever is stored."""
+"""Secrets are masked in everything that is stored."""
 
 import base64
+from pathlib import Path
 from random import Random
 from urllib.parse import quote
 
@@ -77,3 +78,68 @@ def test_a_token_is_masked_on_both_sides_of_every_window(monkeypatch: pytest.Mon
         monkeypatch.setattr(masking, "WINDOW", 10_000)
         assert masked == whole(masker, text)
         monkeypatch.setattr(masking, "WINDOW", 100)
+
+
+ADDED = "added-at-run-time"
+
+
+def test_a_value_is_masked_from_the_moment_it_is_added_until_it_is_removed() -> None:
+    masker = Masker([SECRET])
+
+    masker.add([ADDED, None])
+    while_known = masker.mask_text(f"{SECRET} {ADDED}")
+    masker.remove([ADDED])
+
+    assert while_known == f"{MASK} {MASK}"
+    assert masker.mask_text(f"{SECRET} {ADDED}") == f"{MASK} {ADDED}"
+
+
+def test_a_value_that_was_added_twice_stays_masked_until_it_is_removed_twice() -> None:
+    masker = Masker()
+    masker.add([ADDED])
+    masker.add([ADDED])
+
+    masker.remove([ADDED])
+    once = masker.mask_text(ADDED)
+    masker.remove([ADDED, ADDED])
+    masker.add([ADDED])
+
+    assert (once, masker.mask_text(ADDED)) == (MASK, MASK)
+
+
+def test_no_old_reference_keeps_the_old_values() -> None:
+    masker = Masker([SECRET])
+    mask_text, mask, masked, dump = masker.mask_text, masker.mask, masker.masked, masker.dump
+
+    masker.add([ADDED])
+    masker.remove([SECRET])
+
+    text = f"{SECRET} {ADDED}"
+    expected = f"{SECRET} {MASK}"
+    assert (mask_text(text), mask([text])) == (expected, [expected])
+    assert (masked([text])[0], dump([text])) == ([expected], f'["{expected}"]')
+
+
+def test_a_call_that_runs_while_values_change_uses_one_set_throughout(monkeypatch: pytest.MonkeyPatch) -> None:
+    masker = Masker()
+    encode = masking._encode
+
+    def change_and_encode(value: object) -> str:
+        masker.add([ADDED])
+        return encode(value)
+
+    monkeypatch.setattr(masking, "_encode", change_and_encode)
+
+    assert masker.masked([ADDED]) == ([ADDED], f'["{ADDED}"]')
+    assert masker.masked([ADDED]) == ([MASK], f'["{MASK}"]')
+
+
+def test_each_process_has_one_masker() -> None:
+    sources = Path(masking.__file__).parent
+    made = [path for path in sources.rglob("*.py") if "Masker(" in path.read_text() and path.name != "masking.py"]
+
+    assert {str(path.relative_to(sources)) for path in made} == {
+        "api/app.py",
+        "gateway/server.py",
+        "orchestrator/main.py",
+    }

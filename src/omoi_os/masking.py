@@ -1,18 +1,21 @@
-"""Takes secrets out of what is stored: values this installation knows, and the shapes of well-known tokens."""
+"""Masks secrets before anything is stored: secret values that are known, and tokens of well-known shapes."""
 
 import base64
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Self
 from urllib.parse import quote
 
 import msgspec
 
 MASK = "[masked]"
 
-#: Tokens by their shape. Each is a prefix and a run of characters, so that no character is looked at more than a few
-#: times. None needs more than `_LONGEST_SHAPE` characters to be recognised.
+#: Shapes of tokens. Each is a prefix and a run of characters, so matching takes linear time. `_LONGEST_SHAPE`
+#: characters are enough to recognise any of them.
 _SHAPES = re.compile(
     r"sk-ant-[A-Za-z0-9_-]{16,}"
     r"|sbx_[A-Za-z0-9_-]{20,}"
@@ -24,56 +27,106 @@ _SHAPES = re.compile(
 )
 _LONGEST_SHAPE = 64
 
-#: The two ends of a private key.
+#: The first and last line of a private key.
 _BEGIN, _END = "-----BEGIN ", "-----END "
 _BEGINS = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----")
 _ENDS = re.compile(r"-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----")
 
-#: How much is searched at a time. A search holds the interpreter, and with it the event loop, until it is over.
+#: Number of characters searched at a time. A search blocks the interpreter, and with it the event loop.
 WINDOW = 64 * 1024
 
-#: What each of these shapes begins with: text without any of them needs no closer look.
+#: How these shapes start. Text without any of these needs no search.
 _BEGINNINGS = (
     *("sk-ant-", "sbx_", "omoi_", "AKIA", "xox", _BEGIN),
     *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
 )
 
-_quick = msgspec.json.Encoder().encode
+_fast = msgspec.json.Encoder().encode
 _strict = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 
 
+#: Shorter values are not masked: they could be ordinary words.
+_MIN_SECRET_CHARACTERS = 8
+
+
 class Masker:
-    """Replaces secrets in text and in every text inside a JSON value, keys included."""
+    """Replaces secrets in text and in every text inside a JSON value, keys included.
+
+    One masker is shared by all parts of a process. `add` and `remove` change the known values while it is used, in
+    other threads too: every later call uses the new set, and a call that is running uses one set throughout.
+    """
 
     def __init__(self, known_values: Iterable[str | None] = ()) -> None:
-        forms = {form for value in known_values if value and len(value) >= 8 for form in _forms(value)}
-        pattern = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
-        self._known = re.compile(pattern) if pattern else None
-        self._longest = max((len(form) for form in forms), default=0)
-        self._signs = (*(_escaped(form) for form in forms), *_BEGINNINGS)
+        self._lock = Lock()
+        #: How often each value was added: the same secret may belong to several credentials.
+        self._values: Counter[str] = Counter()
+        self._patterns = _Patterns.of(())
+        self.add(known_values)
+
+    def add(self, values: Iterable[str | None]) -> None:
+        """Mask these values from now on."""
+        with self._lock:
+            self._values.update(_secrets(values))
+            self._patterns = _Patterns.of(self._values)
+
+    def remove(self, values: Iterable[str | None]) -> None:
+        """Stop masking these values, each unless it was added more often than removed."""
+        with self._lock:
+            # The binary operation drops counts below one.
+            self._values = self._values - Counter(_secrets(values))
+            self._patterns = _Patterns.of(self._values)
 
     def dump(self, value: Any) -> str:
-        """The JSON value without secrets, as text. `ValueError` if it holds a number that is none in JSON."""
+        """Return the masked JSON value as text. Raises `ValueError` for a number that JSON does not have."""
         return self.masked(value)[1]
 
     def masked(self, value: Any) -> tuple[Any, str]:
-        """The JSON value without secrets, and the same as text. Raises what `dump` raises."""
+        """Return the masked JSON value, and the same as text. Raises `ValueError` as `dump` does."""
+        return self._patterns.masked(value)
+
+    def mask_text(self, text: str) -> str:
+        """Return the masked text. Takes linear time and lets other threads run in between."""
+        return self._patterns.mask_text(text)
+
+    def mask(self, value: Any) -> Any:
+        """Return the masked JSON value."""
+        return self._patterns.mask(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    """The compiled patterns of one set of known values."""
+
+    known: re.Pattern[str] | None
+    longest: int
+    #: Texts of which a JSON text must contain one to contain a secret.
+    signs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, values: Iterable[str]) -> Self:
+        forms = {form for value in values for form in _forms(value)}
+        pattern = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+        return cls(
+            known=re.compile(pattern) if pattern else None,
+            longest=max((len(form) for form in forms), default=0),
+            signs=(*(_escaped(form) for form in forms), *_BEGINNINGS),
+        )
+
+    def masked(self, value: Any) -> tuple[Any, str]:
         text = _encode(value)
-        # Whatever a text inside holds stands here too, only with its quotes, backslashes and controls escaped.
-        for sign in self._signs:
+        # The text contains every text of the value, with quotes, backslashes and control characters escaped.
+        for sign in self.signs:
             if sign in text:
                 masked = self.mask(value)
                 return (value, text) if masked == value else (masked, _encode(masked))
         return value, text
 
     def mask_text(self, text: str) -> str:
-        """The text without secrets. Takes time linear in its length, and lets other threads run in between."""
-        if self._known is not None:
-            text = _replace(self._known, text, longest=self._longest)
+        if self.known is not None:
+            text = _replace(self.known, text, longest=self.longest)
         return _replace(_SHAPES, _without_keys(text), longest=_LONGEST_SHAPE)
 
     def mask(self, value: Any) -> Any:
-        """The JSON value without secrets."""
         if isinstance(value, str):
             return self.mask_text(value)
         if isinstance(value, dict):
@@ -83,10 +136,14 @@ class Masker:
         return value
 
 
-def _replace(pattern: re.Pattern[str], text: str, *, longest: int) -> str:
-    """Put `MASK` in place of every match, as `pattern.sub` does, searching one window after the other.
+def _secrets(values: Iterable[str | None]) -> list[str]:
+    return [value for value in values if value and len(value) >= _MIN_SECRET_CHARACTERS]
 
-    Whether there is a match at a place depends on at most `longest` characters from there on.
+
+def _replace(pattern: re.Pattern[str], text: str, *, longest: int) -> str:
+    """Replace every match by `MASK`, as `pattern.sub` does, one window at a time.
+
+    At most `longest` characters from a position on decide whether there is a match.
     """
     if len(text) <= WINDOW:
         return pattern.sub(MASK, text)
@@ -96,7 +153,7 @@ def _replace(pattern: re.Pattern[str], text: str, *, longest: int) -> str:
         end = min(len(text), start + WINDOW + longest)
         found = pattern.search(text, start, end)
         if found is None or (found.start() + longest > end and end < len(text)):
-            # Nothing starts before the last characters of the window; there it may have been cut.
+            # No match starts before the last `longest` characters of the window. A match there may be cut off.
             start = end if end == len(text) else end - longest
             continue
         if found.end() == end < len(text):
@@ -107,13 +164,13 @@ def _replace(pattern: re.Pattern[str], text: str, *, longest: int) -> str:
 
 
 def _without_keys(text: str) -> str:
-    """The text without private keys: each from its first line to the next last line, however far away that is."""
+    """Return the text without private keys, each from its first to its last line, however long it is."""
     kept: list[str] = []
     done = 0
     while (begin := _find(_BEGINS, _BEGIN, text, done)) is not None:
         end = _find(_ENDS, _END, text, begin.end())
         if end is None:
-            # Neither have those that begin behind it.
+            # Keys that start later have no end either.
             break
         kept += (text[done : begin.start()], MASK)
         done = end.end()
@@ -121,9 +178,9 @@ def _without_keys(text: str) -> str:
 
 
 def _find(pattern: re.Pattern[str], start: str, text: str, place: int) -> re.Match[str] | None:
-    """The first match from a place on of a pattern that starts with this text."""
+    """Return the first match, from a position on, of a pattern that starts with this text."""
     while (place := _index(text, start, place)) >= 0:
-        # No key's first line is longer than a window.
+        # The first line of a key is never longer than a window.
         found = pattern.match(text, place, place + WINDOW)
         if found is not None:
             return found
@@ -132,7 +189,7 @@ def _find(pattern: re.Pattern[str], start: str, text: str, place: int) -> re.Mat
 
 
 def _index(text: str, part: str, place: int) -> int:
-    """`text.find`, searching one window after the other."""
+    """Do what `text.find` does, one window at a time."""
     while place < len(text):
         found = text.find(part, place, place + 16 * WINDOW + len(part))
         if found >= 0:
@@ -142,18 +199,18 @@ def _index(text: str, part: str, place: int) -> int:
 
 
 def _encode(value: Any) -> str:
-    text = _quick(value).decode()
-    # The quick one writes null for what is no number in JSON; only where there is none can all be as it was.
+    text = _fast(value).decode()
+    # The fast encoder writes null for NaN and infinity. Without null in the text, there are none.
     return _strict(value) if "null" in text else text
 
 
 def _escaped(form: str) -> str:
-    """The text as it stands inside a JSON text."""
+    """Return the text as it is written inside a JSON string."""
     return json.dumps(form, ensure_ascii=False)[1:-1]
 
 
 def _forms(value: str) -> Iterable[str]:
-    """The value as it is, URL-encoded, in hex, and in base64 at each of its three offsets."""
+    """Yield the value as it is, URL-encoded, in hex, and in base64 at each of its three offsets."""
     raw = value.encode()
     yield value
     yield quote(value, safe="")

@@ -77,7 +77,7 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     app.state.settings, app.state.sessions, app.state.bus = settings, sessions, bus
     app.state.clock = Clock()
     app.state.hub = Hub(sessions, bus, recheck=recheck, each=settings.stream_connections)
-    app.state.masker = Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token])
+    app.state.masker = Masker(settings.secrets)
     app.state.waiters = Waiters(bus)
     app.state.sandbox_of_token = sandbox_of_token
     app.state.downloads = Downloads()

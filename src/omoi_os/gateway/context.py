@@ -16,6 +16,7 @@ from omoi_os.gateway.git.backend import GitBackend
 from omoi_os.gateway.model.bodies import Bodies
 from omoi_os.gateway.model.metered.client import ModelClient
 from omoi_os.gateway.model.seen import Sightings
+from omoi_os.masking import Masker
 
 
 class Slots:
@@ -89,6 +90,7 @@ class Parts:
     api: ClientSession
     models: ModelClient
     sightings: Sightings
+    masker: Masker
     trail: Trail
     #: Returns the git backend of the forge with this name. Raises `ForgeError` if there is none.
     git_backend: Callable[[str], GitBackend]

@@ -63,7 +63,8 @@ async def serving(settings: Settings, *, database_url: str, bus: Bus) -> AsyncIt
         sessions = make_sessions(engine)
         async with sessions.begin() as session:
             await claim_repositories(session, site=settings.site, data_dir=settings.data_dir)
-        trail = Trail(sessions, Masker(settings.secrets))
+        masker = Masker(settings.secrets)
+        trail = Trail(sessions, masker)
         stack.push_async_callback(trail.close)
         parts = Parts(
             settings=settings,
@@ -77,6 +78,7 @@ async def serving(settings: Settings, *, database_url: str, bus: Bus) -> AsyncIt
                 reservations=Reservations(sessions),
             ),
             sightings=Sightings(sessions, bus),
+            masker=masker,
             trail=trail,
             git_backend=partial(make_mirrors, settings=settings),
         )

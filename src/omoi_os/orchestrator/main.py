@@ -91,7 +91,7 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
                 sessions=sessions,
                 bus=bus,
                 providers=providers,
-                masker=Masker([settings.anthropic_api_key, settings.github_token, settings.admin_token]),
+                masker=Masker(settings.secrets),
                 owner=owner,
                 installation=installation,
                 clock=clock,

@@ -235,7 +235,8 @@ async def _pass_whole(answer: ClientResponse, caller: Caller, call: MeteredCall,
         return model_error(502, "The model's host sent a redirect, which is not followed. Check ANTHROPIC_BASE_URL.")
     headers = _response_headers(answer)
     if answer.status != HTTPStatus.OK:
-        body = call.upstream.mask(body)
+        # The host may repeat the key in an error.
+        body = (await off_loop(parts.masker.mask_text, body.decode(errors="replace"))).encode()
     final = call.upstream.scripted and answer.headers.get(REFUSAL) is not None
     if answer.status in _FINAL_STATUSES or final:
         await _store_refusal(parts, caller, _message_of(body, answer.status))

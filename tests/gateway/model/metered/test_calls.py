@@ -11,6 +11,7 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, Message, Resul
 
 from omoi_os.db.base import Sessions
 from omoi_os.gateway.context import PARTS
+from omoi_os.masking import MASK
 from omoi_os.sandboxes.metering import budget_used_up
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.scripted_model.server import NO_SCRIPT
@@ -227,12 +228,29 @@ async def test_a_final_refusal_of_the_host_is_kept_and_no_further_call_is_made(
     async with gateway_socket.client() as client:
         async with client.post("/v1/messages", json=BODY) as answer:
             assert answer.status == status
-            assert (await answer.json())["error"]["message"] == "no, not with ***"
+            assert (await answer.json())["error"]["message"] == f"no, not with {MASK}"
         async with client.post("/v1/messages", json=BODY) as answer:
             assert answer.status == 400
 
-    assert await refusal(sessions, gateway_socket) == "no, not with ***"
+    assert await refusal(sessions, gateway_socket) == f"no, not with {MASK}"
     assert len(model.asked) == 1
+
+
+async def test_a_secret_that_is_added_while_the_gateway_runs_is_masked_at_once(
+    open_socket: OpenSocket, start: Start, model: Host
+) -> None:
+    gateway_socket = await open_socket()
+    gateway = await start()
+    model.answer = saying(500, error("no, not with added-at-run-time"))
+    said = []
+
+    async with gateway_socket.client() as client:
+        for _ in range(2):
+            async with client.post("/v1/messages", json=BODY) as answer:
+                said.append((await answer.json())["error"]["message"])
+            gateway.app[PARTS].masker.add(["added-at-run-time"])
+
+    assert said == ["no, not with added-at-run-time", f"no, not with {MASK}"]
 
 
 @pytest.mark.parametrize("status", [400, 429, 500, 529])

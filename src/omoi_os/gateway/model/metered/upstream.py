@@ -42,10 +42,6 @@ class Upstream:
             allow_redirects=False,
         )
 
-    def mask(self, body: bytes) -> bytes:
-        """Return an error of the host without the key, in case the host repeats it."""
-        return body.replace(self.key.encode(), b"***") if self.key else body
-
 
 def make_session(connector: UnixConnector | TCPConnector) -> ClientSession:
     """Make a client for an upstream."""
