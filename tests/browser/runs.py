@@ -42,6 +42,18 @@ steps:
 """
 
 
+#: Lines that one edit adds and the next one replaces: the session's diff has fewer lines than its edits.
+TWICE = """
+match: 'edits twice'
+steps:
+  - tool: Write
+    input: {file_path: numbers.txt, content: "1\\n2\\n3\\n"}
+  - tool: Edit
+    input: {file_path: numbers.txt, old_string: "1\\n2\\n", new_string: "one\\ntwo\\n"}
+  - text: done
+"""
+
+
 def a_run(platform: Platform, title: str, script: str, **fields: object) -> Json:
     """A ticket's task in a project of its own, played by a script."""
     platform.script(f"run-{uuid4().hex[:8]}", script)
@@ -59,6 +71,14 @@ def finished(platform: Platform, title: str, script: str) -> str:
     task = a_run(platform, title, script)
     platform.until(task["id"], "completed")
     return sandbox_of(platform, task)
+
+
+def write_new_project(window: Locator, name: str) -> None:
+    """Name a new project in a window that may have chosen an existing one."""
+    chosen = window.get_by_role("combobox", name="Project", exact=True)
+    if chosen.count() > 0:
+        chosen.select_option("New project…")
+    window.get_by_label(re.compile("^(New project|Project)$")).last.fill(name)
 
 
 def badge(page: Page) -> Locator:

@@ -9,6 +9,14 @@ from tests.browser.axe import violations
 from tests.browser.runs import a_run
 from tests.e2e.platform import Platform
 
+ONCE = """
+match: 'seen once'
+steps:
+  - tool: Write
+    input: {file_path: numbers.txt, content: "1\\n"}
+  - text: 'It is done: **the numbers are there**.'
+"""
+
 SEEN = """
 match: 'seen by everyone'
 steps:
@@ -28,9 +36,8 @@ def test_what_happens_appears_by_itself_and_leads_there(page: Page, platform: Pl
     expect(feed.get_by_text("Result: unchecked")).to_be_visible()
 
     platform.ticket("Another run seen by everyone", project_id=first["project_id"])
-    expect(feed.get_by_text("Task is running")).to_be_visible()
-    expect(feed.get_by_role("article").filter(has_text="Ticket is building")).to_contain_text("Another run seen")
-    expect(feed.get_by_text("Task is completed")).to_be_visible()
+    expect(feed.get_by_role("article").filter(has_text="Agent started").last).to_contain_text("Another run seen")
+    expect(feed.get_by_role("article").filter(has_text="Ticket done")).to_contain_text("Another run seen")
     assert violations(page, "light") == []
 
     page.get_by_role("button", name="edits").click()
@@ -43,6 +50,24 @@ def test_what_happens_appears_by_itself_and_leads_there(page: Page, platform: Pl
     expect(page.get_by_role("region", name="Diff")).to_be_visible()
     expect(page).not_to_have_url(re.compile("kinds="))
     expect(page).to_have_title(re.compile("run seen by everyone · OmoiOS"))
+
+
+def test_each_fact_is_listed_once_and_markdown_is_formatted(page: Page, platform: Platform) -> None:
+    task = a_run(platform, "A run seen once", ONCE)
+    platform.until(task["id"], "completed")
+    failed = platform.ticket("Nobody knows how", project_id=task["project_id"])
+    error = platform.until(failed["id"], "failed")["error"]
+    page.set_viewport_size({"width": 1280, "height": 3000})
+    page.goto(f"/activity?project={task['project_id']}")
+    feed = page.get_by_role("log", name="Activity, newest last")
+    reply = feed.get_by_role("article").filter(has_text="the numbers are there")
+    expect(reply).to_have_count(1)
+    expect(reply.locator("strong")).to_have_text("the numbers are there")
+    expect(feed.get_by_role("article").filter(has_text="Agent completed")).to_have_count(1)
+    expect(feed.get_by_role("article").filter(has_text=error)).to_have_count(1)
+    expect(feed.get_by_role("article").filter(has_text="Agent failed")).to_contain_text(error)
+    expect(feed.get_by_role("link", name="numbers.txt")).to_have_count(1)
+    expect(feed.get_by_text("Write", exact=True)).to_have_count(0)
 
 
 def test_a_session_that_ended_elsewhere_leads_to_the_sign_in_page(page: Page) -> None:

@@ -7,6 +7,7 @@ from uuid import uuid4
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from tests.browser.axe import violations
+from tests.browser.runs import write_new_project
 from tests.e2e.platform import Platform
 
 
@@ -63,7 +64,7 @@ def test_a_ticket_is_written_once_and_moves_to_done_by_itself(page: Page, platfo
     page.keyboard.press("c")
     window = page.get_by_role("dialog", name="New ticket")
     window.get_by_label("Title").fill(title)
-    window.get_by_label("New project").fill(repository)
+    write_new_project(window, repository)
     window.get_by_label("Acceptance commands").fill("python3 binomial.py\n")
     window.get_by_role("button", name="Create ticket").dblclick()
 
@@ -84,7 +85,7 @@ def test_a_refusal_stands_at_its_field(page: Page, platform: Platform) -> None:
     expect(window.get_by_label("Title")).to_have_accessible_description("Enter a title.")
 
     window.get_by_label("Title").fill("x")
-    window.get_by_label(re.compile("^(New project|Project)$")).last.fill("-option/repository")
+    write_new_project(window, "-option/repository")
     window.get_by_role("button", name="Create ticket").click()
     refused = window.get_by_label(re.compile("^(New project|Project)$")).last
     expect(refused).to_have_accessible_description(re.compile("letters, digits"))
@@ -126,6 +127,26 @@ def test_a_new_ticket_is_for_the_project_that_is_shown(page: Page, platform: Pla
     page.keyboard.press("Control+Enter")
     expect(window).to_be_hidden()
     expect(card(page, "Another one")).to_be_visible()
+
+
+def test_a_new_ticket_on_a_tickets_page_is_for_its_project(page: Page, platform: Platform) -> None:
+    platform.project(f"another-{uuid4().hex[:8]}")
+    project_id = waiting_tickets(platform, "The ticket that is shown")
+    page.goto(f"/?project={project_id}")
+    card(page, "The ticket that is shown").click()
+    expect(page.get_by_role("heading", name="The ticket that is shown", level=1)).to_be_visible()
+    page.keyboard.press("c")
+    window = page.get_by_role("dialog", name="New ticket")
+    expect(window.get_by_label("Project", exact=True)).to_have_value(project_id)
+
+
+def test_a_new_ticket_says_that_no_model_is_configured(page: Page, platform: Platform) -> None:
+    assert platform.get("/monitoring/overview")["versions"]["model"] == "scripted"
+    page.goto("/sandbox/new")
+    notice = page.get_by_role("note").filter(has_text="No model is configured.")
+    expect(notice).to_contain_text("ANTHROPIC_API_KEY")
+    page.get_by_role("button", name="New ticket").click()
+    expect(page.get_by_role("dialog", name="New ticket").get_by_text("No model is configured.")).to_be_visible()
 
 
 def test_a_phone_shows_columns_with_tickets_first(page: Page, platform: Platform) -> None:

@@ -1,10 +1,12 @@
-"""What a run changed: turn by turn and in all, of any sort and any size."""
+"""The files that an agent changed: by turn and for the whole session, of any type and size."""
+
+import re
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import violations
-from tests.browser.runs import CHANGED, finished
+from tests.browser.runs import CHANGED, TWICE, finished
 from tests.e2e.platform import Platform
 
 
@@ -19,6 +21,17 @@ def files(page: Page) -> Locator:
 
 def diff(page: Page) -> Locator:
     return page.get_by_role("region", name="Diff")
+
+
+def test_the_counts_of_the_whole_session_are_those_of_its_diff(page: Page, platform: Platform) -> None:
+    sandbox_id = finished(platform, "A run that edits twice", TWICE)
+    page.goto(f"/sandbox/{sandbox_id}?view=changes")
+    status = files(page).get_by_role("status")
+    expect(status).to_contain_text("+5")
+    files(page).get_by_role("button", name="Whole session").click()
+    expect(status).to_have_text(re.compile(r"^1 file\s*\+3 lines added\s*\u22120 lines removed$"))
+    expect(files(page).get_by_role("button", name="numbers.txt")).to_contain_text("2 edits")
+    expect(diff(page).get_by_text("+3", exact=True)).to_be_visible()
 
 
 def test_files_are_listed_by_turn_with_what_became_of_them(page: Page, sandbox_id: str) -> None:
@@ -106,6 +119,7 @@ def test_a_diff_of_twenty_thousand_lines_is_shown_whole(page: Page, sandbox_id: 
 def test_the_whole_session_is_one_diff_and_a_file_in_it_is_opened(page: Page, sandbox_id: str) -> None:
     page.goto(f"/sandbox/{sandbox_id}?view=changes")
     files(page).get_by_role("button", name="Whole session").click()
+    expect(files(page).get_by_role("button", name="Whole session", pressed=True)).to_be_visible()
     expect(files(page).get_by_role("button", name="small.txt")).to_contain_text("2 edits")
     files(page).get_by_role("button", name="big.txt").click()
     expect(diff(page).get_by_text("All changes")).to_be_visible()

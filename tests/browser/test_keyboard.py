@@ -30,6 +30,8 @@ def test_a_keyboard_alone_does_everything(page: Page, platform: Platform) -> Non
         {"text": "x"},
     ]
     platform.script(word, json.dumps({"match": f"^{word}", "steps": steps}))
+    # With several projects none is chosen, and the field for a new one is there.
+    platform.project(f"another-{word}")
     waiting = platform.ticket(f"Nobody knows {word}")
     page.goto(f"/?q={word}")
     expect(page.get_by_role("link", name=f"Nobody knows {word}", exact=True)).to_be_visible()

@@ -26,6 +26,23 @@ GAPS = """box => [...box.querySelectorAll(':scope > [role=feed] > [role=article]
     .map((row, index, all) => index === 0 ? 0 : Math.abs(row.top - all[index - 1].bottom))"""
 
 
+def test_the_timeline_has_most_of_a_phones_height_and_pages_have_names(page: Page, platform: Platform) -> None:
+    task = a_run(platform, "a talkative run", TALKING)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"/sandbox/{sandbox_of(platform, task)}")
+    box = page.get_by_role("feed", name="Events").locator("..")
+    expect(box.get_by_role("article").nth(3)).to_be_visible()
+    assert box.evaluate("box => box.clientHeight / innerHeight") > 0.5
+    for name in ("Board", "Sandboxes", "Activity", "Health"):
+        label = page.get_by_role("navigation", name="Main").get_by_text(name, exact=True)
+        expect(label).to_be_in_viewport(ratio=1)
+        assert label.evaluate("label => label.getBoundingClientRect().width") > 20
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.get_by_label("Message to the agent").focus()
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
+    platform.post(f"/tasks/{task['id']}/cancel")
+
+
 def place(box: Locator) -> float:
     return float(box.evaluate("box => box.scrollTop"))
 

@@ -158,7 +158,7 @@ def test_a_comparison(page: Page, runs: Runs) -> None:
 def test_the_activity_feed(page: Page, runs: Runs) -> None:
     # Only the rows in sight are in the page.
     page.set_viewport_size({"width": 1280, "height": 6000})
-    page.goto(f"/activity?project={runs.project_id}&kinds=runs,errors")
+    page.goto(f"/activity?project={runs.project_id}&kinds=lifecycle,errors")
     feed = page.get_by_role("article")
     # The feed begins with the newest sandboxes; here they are those of the task that was tried most often.
     entry = feed.filter(has_text="Result: failed").first
@@ -169,6 +169,6 @@ def test_the_activity_feed(page: Page, runs: Runs) -> None:
 
 def test_the_health_page(page: Page, runs: Runs) -> None:
     page.goto("/health-overview")
-    counted = r"Tasks per day · [1-9]\d* verified, [1-9]\d* unchecked, [1-9]\d* failed, [1-9]\d* ended without result"
+    counted = r"Tasks per day · [1-9]\d* verified, [1-9]\d* unchecked, [1-9]\d* failed, [1-9]\d* ended without a result"
     expect(page.get_by_text(re.compile(counted))).to_be_visible()
     expect(page.get_by_text(re.compile(r"Cost per day · \S+ simulated"))).to_be_visible()

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from uuid import uuid4
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, Request, Route, WebSocketRoute, expect
@@ -14,7 +15,7 @@ from tests.browser.ticking import events_on_page, ticking
 from tests.e2e.platform import Platform
 
 TIMES = 15
-BANNER = "The server is unreachable"
+BANNER = "this page may be out of date"
 DRAFT = "half a thought"
 #: How often the page asks again before it gives up.
 RETRIES = 3
@@ -49,6 +50,34 @@ def test_nothing_is_missed_or_doubled_while_the_server_is_away(
     of_api = [event["seq"] for event in platform.events(task["sandbox_id"])]
     assert len(of_api) > 2 * TIMES
     assert events_on_page(page) == of_api
+
+
+@pytest.mark.parametrize("outage", [without_api, without_network])
+def test_a_click_while_the_server_is_unreachable_says_so_and_loses_nothing(
+    quiet: BrowserContext, platform: Platform, outage: Outage
+) -> None:
+    project_id = platform.project(f"unreachable-{uuid4().hex[:8]}")
+    page = quiet.new_page()
+    page.goto(f"/?project={project_id}")
+    page.get_by_role("button", name="New ticket").click()
+    window = page.get_by_role("dialog", name="New ticket")
+    expect(window.get_by_label("Project", exact=True)).to_have_value(project_id)
+    window.get_by_label("Title").fill("Nobody knows how")
+    with outage(platform, quiet):
+        window.get_by_role("button", name="Create ticket").click()
+        expect(window.get_by_role("alert")).to_have_text("The server is unreachable; check that it is running.")
+        page.keyboard.press("Escape")
+        expect(page.get_by_text(BANNER)).to_be_visible()
+        page.get_by_role("button", name="Account").click()
+        page.get_by_role("menuitem", name="Sign out").click()
+        expect(page.get_by_role("status").get_by_text("You are still signed in")).to_be_visible()
+
+    expect(page.get_by_text(BANNER)).to_have_count(0)
+    page.get_by_role("button", name="New ticket").click()
+    expect(window.get_by_label("Title")).to_have_value("Nobody knows how")
+    window.get_by_role("button", name="Create ticket").click()
+    expect(window).to_be_hidden()
+    assert len(platform.get("/tickets", project_id=project_id)["items"]) == 1
 
 
 def test_a_draft_outlives_the_page_and_the_server(quiet: BrowserContext, platform: Platform) -> None:

@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from tests.browser.axe import violations
 from tests.browser.conftest import sign_in
-from tests.browser.runs import LONG, a_run, badge, row, rows, sandbox_of
+from tests.browser.runs import LONG, a_run, badge, finished, row, rows, sandbox_of, write_new_project
 from tests.e2e.platform import Json, Platform
 
 #: Bash refuses a plain sleep.
@@ -28,6 +28,13 @@ on_message:
         input: {file_path: zebra.txt, content: "stripes\\n"}
 """
 
+FAILING = """
+match: 'a failing tool'
+steps:
+  - tool: Edit
+    input: {file_path: missing.txt, old_string: a, new_string: b}
+  - text: done
+"""
 INTERRUPTED = """
 match: 'interrupted by a person'
 steps:
@@ -82,6 +89,17 @@ def beginning(platform: Platform, many: Json) -> Json:
     return next(event for event in events if "how it began" in str(event["event_data"]))
 
 
+def test_a_failed_tool_shows_its_message_and_a_session_its_facts(page: Page, platform: Platform) -> None:
+    page.goto(f"/sandbox/{finished(platform, 'A run with a failing tool', FAILING)}")
+    edit = row(page, "missing.txt")
+    expect(edit).to_contain_text("File does not exist.")
+    expect(edit).not_to_contain_text("tool_use_error")
+    session = row(page, "Session started")
+    expect(session).to_contain_text(re.compile(r"scripted · \d+ tools · /workspace"))
+    session.get_by_role("button", expanded=False).click()
+    expect(session.get_by_text("Permission mode")).to_be_visible()
+
+
 def test_a_ticket_is_filed_watched_steered_and_verified(page: Page, platform: Platform) -> None:
     platform.script("steered", STEERED)
     title = f"A run steered by a person {uuid4().hex[:6]}"
@@ -90,7 +108,7 @@ def test_a_ticket_is_filed_watched_steered_and_verified(page: Page, platform: Pl
     page.get_by_role("button", name="New ticket").click()
     window = page.get_by_role("dialog", name="New ticket")
     window.get_by_label("Title").fill(title)
-    window.get_by_label(re.compile("^(New project|Project)$")).last.fill(f"browser/{uuid4().hex[:8]}")
+    write_new_project(window, f"browser/{uuid4().hex[:8]}")
     window.get_by_label("Acceptance commands").fill("grep stripes zebra.txt")
     window.get_by_role("button", name="Create ticket").click()
     page.get_by_role("link", name=title, exact=True).click()

@@ -1,5 +1,8 @@
 """A ticket's page: its words as text, its evidence, and what a person can do about it."""
 
+import re
+from uuid import uuid4
+
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import violations
@@ -53,6 +56,14 @@ def test_a_failed_task_says_why_and_is_tried_again_with_a_word(page: Page, platf
     platform.until(task["id"], "failed")
 
 
+def test_a_projects_acceptance_commands_are_shown_on_its_tickets(page: Page, platform: Platform) -> None:
+    project_id = platform.project(f"checked-{uuid4().hex[:8]}", acceptance=["test -d ."])
+    ticket = platform.post("/tickets", {"title": "Nobody knows", "project_id": project_id, "acceptance": ["true"]})
+    page.goto(f"/tickets/{ticket['id']}")
+    commands = page.get_by_label("Ticket details").get_by_role("listitem")
+    expect(commands).to_have_text([re.compile(r"^test -d \.\s*From the project$"), "true"])
+
+
 def test_a_running_ticket_is_cancelled_only_when_that_is_confirmed(page: Page, platform: Platform) -> None:
     platform.script("sleeps", SLEEPS)
     task = platform.ticket("It sleeps until it is cancelled")
@@ -74,7 +85,7 @@ def test_a_ticket_that_waits_names_what_it_waits_for(page: Page, platform: Platf
     first = platform.ticket("Nobody knows how")
     second = platform.ticket("It comes second", project_id=first["project_id"], depends_on=[first["ticket_id"]])
     page.goto(f"/tickets/{second['ticket_id']}")
-    expect(page.get_by_text("Blocked by")).to_be_visible()
+    expect(page.get_by_role("heading", name="Blocked by")).to_be_visible()
     page.get_by_label("Ticket details").get_by_role("link", name="Nobody knows how").click()
     expect(page.get_by_role("heading", name="Nobody knows how", level=1)).to_be_visible()
 

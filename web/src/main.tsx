@@ -12,9 +12,13 @@ import { syncTimes } from "./ui/time/time-preference";
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
+      // What the browser believes about its network does not matter: a request that fails says so.
+      networkMode: "always",
+      refetchOnReconnect: true,
       staleTime: 30_000,
       retry: (failures, error) => !(error instanceof ApiError && error.status < 500) && failures < 3,
     },
+    mutations: { networkMode: "always" },
   },
 });
 

@@ -26,7 +26,7 @@ export function record(value: unknown): Record<string, unknown> {
 }
 
 /** A value as text: as it is when it is text, else as JSON. */
-export function shown(value: unknown): string {
+export function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   return value === undefined || value === null ? "" : JSON.stringify(value, null, 2);
 }
@@ -42,7 +42,7 @@ export interface Cut {
 }
 
 export function cut(event: SandboxEvent | undefined, key: string): Cut {
-  const text = shown(event?.event_data[key]);
+  const text = textOf(event?.event_data[key]);
   if (!flag(event, `${key}_truncated`)) return { text, isCut: false, blob: null, size: null };
   const blob = str(event, `${key}_blob`);
   const isHash = blob !== null && /^[0-9a-f]{64}$/.test(blob);
@@ -65,7 +65,7 @@ export function targetOf(input: unknown): string {
   if (typeof input === "string") return input;
   const fields = record(input);
   const key = TARGETS.find((each) => typeof fields[each] === "string" && fields[each] !== "");
-  const target = key === undefined ? "" : shown(fields[key]);
+  const target = key === undefined ? "" : textOf(fields[key]);
   return target.startsWith(WORKSPACE) ? target.slice(WORKSPACE.length) : target;
 }
 

@@ -49,8 +49,8 @@ export function StopButton({ sandbox }: { sandbox: Sandbox }) {
   if (!isAlive) return null;
   return (
     <>
-      <Button variant="danger" size="small" onClick={() => setAsks(true)}>
-        <OctagonX /> Stop sandbox
+      <Button variant="danger" size="small" aria-label="Stop sandbox" title="Stop sandbox" onClick={() => setAsks(true)}>
+        <OctagonX /> <span className="max-sm:hidden">Stop sandbox</span>
       </Button>
       {asks ? <StopDialog sandbox={sandbox} onClose={() => setAsks(false)} /> : null}
     </>

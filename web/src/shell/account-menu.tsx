@@ -7,7 +7,7 @@ import { useTimes } from "@/ui/time/time";
 import { setTheme, currentTheme } from "@/ui/theme";
 import { chooseTimes } from "@/ui/time/time-preference";
 import { show } from "./overlays";
-import { leave, type Me } from "./session/session";
+import { signOut, type Me } from "./session/session";
 
 const ITEM =
   "flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-sm outline-none data-[highlighted]:bg-sunken [&_svg]:size-4 [&_svg]:text-faint";
@@ -57,7 +57,7 @@ export function AccountMenu({ me }: { me: Me }) {
         <Choice isChosen={times.isUtc} onChange={(isUtc) => chooseTimes({ isUtc })}>
           Show times in UTC
         </Choice>
-        <Entry icon={<LogOut />} onSelect={() => void leave()}>
+        <Entry icon={<LogOut />} onSelect={() => void signOut()}>
           Sign out
         </Entry>
       </DropdownMenu.Content>

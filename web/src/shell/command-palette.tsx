@@ -12,7 +12,7 @@ import { setTheme, currentTheme } from "@/ui/theme";
 import { useFocusReturn } from "@/ui/hooks/use-focus-return";
 import { Keys } from "./shortcuts/shortcuts-dialog";
 import { show } from "./overlays";
-import { leave } from "./session/session";
+import { signOut } from "./session/session";
 
 const ITEM =
   "flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-sm data-[selected=true]:bg-accent-soft [&>svg]:size-4 [&>svg]:shrink-0 [&>svg]:text-faint";
@@ -89,7 +89,7 @@ function Doings({ then }: { then: Then }) {
       <Item icon={<Keyboard />} keys="?" onSelect={then(() => show("keys"))}>
         Show keyboard shortcuts
       </Item>
-      <Item icon={<LogOut />} onSelect={then(() => leave())}>
+      <Item icon={<LogOut />} onSelect={then(() => signOut())}>
         Sign out
       </Item>
     </Command.Group>

@@ -7,6 +7,17 @@ const PATIENCE_MS = 3_000;
 export function ConnectionBanner() {
   const state = useConnectionState();
   const [isLong, setLong] = useState(false);
+  // Somebody who acts meanwhile is told at once.
+  useEffect(() => {
+    if (state !== "lost") return;
+    const show = () => setLong(true);
+    document.addEventListener("click", show, { capture: true });
+    document.addEventListener("submit", show, { capture: true });
+    return () => {
+      document.removeEventListener("click", show, { capture: true });
+      document.removeEventListener("submit", show, { capture: true });
+    };
+  }, [state]);
   useEffect(() => {
     const timer = setTimeout(() => setLong(state !== "open"), state === "open" ? 0 : PATIENCE_MS);
     return () => clearTimeout(timer);

@@ -10,7 +10,7 @@ const PLACES = [
 
 export function Navigation() {
   return (
-    <nav aria-label="Main" className="flex items-center gap-0.5">
+    <nav aria-label="Main" className="flex items-center gap-0.5 max-sm:gap-0">
       {PLACES.map(({ to, label, icon: Icon }) => (
         <Link
           key={to}
@@ -18,10 +18,10 @@ export function Navigation() {
           activeOptions={{ exact: to === "/", includeSearch: false }}
           activeProps={{ className: "bg-sunken text-text" }}
           inactiveProps={{ className: "text-soft hover:bg-sunken hover:text-text" }}
-          className="flex h-8 items-center gap-1.5 rounded-md px-2 text-sm font-medium"
+          className="flex h-8 items-center gap-1.5 rounded-md px-2 text-sm font-medium max-sm:h-11 max-sm:flex-col max-sm:justify-center max-sm:gap-0 max-sm:px-1.5 max-sm:text-2xs"
         >
           <Icon aria-hidden className="size-4" />
-          <span className="max-sm:sr-only">{label}</span>
+          <span>{label}</span>
         </Link>
       ))}
     </nav>

@@ -49,7 +49,7 @@ export function Shell() {
         Skip to content
       </a>
       <div className="flex h-full flex-col">
-        <header className="flex h-12 shrink-0 items-center gap-3 border-b bg-surface px-3">
+        <header className="flex h-12 shrink-0 items-center gap-3 border-b bg-surface px-3 max-sm:gap-1 max-sm:px-2">
           <Link to="/" className="flex items-center gap-2 font-semibold" aria-label="OmoiOS board">
             <img src="/icon.svg" alt="" className="size-6" />
             <span className="max-md:hidden">OmoiOS</span>

@@ -1,6 +1,7 @@
 import { Check, Copy } from "lucide-react";
 import { useEffect, useState, type ReactNode } from "react";
 import { Button, type ButtonProps } from "./button";
+import { notify } from "./notices";
 
 type CopyProps = { text: string | (() => Promise<string>); label: string; icon?: ReactNode } & ButtonProps;
 
@@ -18,13 +19,14 @@ export function CopyButton({ text, label, icon = <Copy />, ...rest }: CopyProps)
       setSaid("copied");
     } catch {
       setSaid("failed");
+      notify("Copying failed: the text could not be loaded, or the browser blocked it.", { isBad: true });
     }
   }
   return (
     <Button variant="quiet" size="icon" className="size-6 [&_svg]:size-3.5" aria-label={label} title={label} {...rest} onClick={() => void copy()}>
       {said === "copied" ? <Check className="text-good" /> : icon}
       <span role="status" className="sr-only">
-        {said === "copied" ? "Copied" : said === "failed" ? "The browser blocked copying" : ""}
+        {said === "copied" ? "Copied" : ""}
       </span>
     </Button>
   );

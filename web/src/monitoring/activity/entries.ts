@@ -3,7 +3,8 @@ import type { Item } from "@/stream/subscriptions";
 import { changeOf, type Change } from "@/sandboxes/changes/changes";
 import { senderOf } from "@/sandboxes/messages/senders";
 import { OUTCOME_STYLES, outcomeIn, verdictOf } from "@/outcome/outcome";
-import { str, targetOf } from "@/sandboxes/event-data";
+import { exitOf, str, targetOf } from "@/sandboxes/event-data";
+import { toolError } from "@/sandboxes/tool-error";
 import { plain } from "@/ui/text/ansi-text";
 import type { Tone } from "@/ui/badge";
 
@@ -26,6 +27,8 @@ export interface Entry {
   /** To what, or what was said. */
   text: string;
   change: Change | null;
+  /** The tool call that it belongs to. */
+  callId: string | null;
 }
 
 /** So many are kept; beyond that the oldest are let go, some at a time. */
@@ -49,6 +52,7 @@ export function ofEvent(event: SandboxEvent, projectId: string, sandboxId: strin
     tone: event.event_type === "task.verified" ? OUTCOME_STYLES[verdictOf(event.event_data)].tone : null,
     text: plain((text ?? "").slice(0, 600)),
     change: changeOf(event),
+    callId: str(event, "tool_use_id"),
   };
 }
 
@@ -64,7 +68,7 @@ function wordsOf(event: SandboxEvent): Words | null {
     case "agent.tool_use":
       return ["tools", event.event_data.tool ?? "Tool", targetOf(data.input)];
     case "agent.tool_completed":
-      return data.is_error === true ? ["errors", `${event.event_data.tool ?? "Tool"} failed`, event.event_data.output] : null;
+      return data.is_error === true ? ["errors", `${event.event_data.tool ?? "Tool"} failed`, failureOf(event.event_data.output ?? "")] : null;
     case "agent.message":
       return ["messages", "Agent", event.event_data.text];
     case "agent.message_injected":
@@ -87,8 +91,6 @@ function wordsOf(event: SandboxEvent): Words | null {
       return ["lifecycle", "Agent is waiting"];
     case "agent.interrupted":
       return ["lifecycle", "Agent interrupted", why];
-    case "agent.shutdown":
-      return ["lifecycle", "Worker stopped", why];
     case "task.verified":
       return [verdictOf(data) === "failed" ? "errors" : "lifecycle", `Result: ${OUTCOME_STYLES[verdictOf(data)].label.toLowerCase()}`, why];
     case "sandbox.terminated":
@@ -97,6 +99,19 @@ function wordsOf(event: SandboxEvent): Words | null {
       return null;
   }
 }
+
+function failureOf(output: string): string {
+  const { code, rest } = exitOf(output, true);
+  const message = toolError(rest);
+  if (code === null) return message;
+  return message === "" ? `exit code ${code}` : `exit code ${code}: ${message}`;
+}
+
+/** Statuses that no event reports. All others would repeat one: `running` is the agent's start, for example. */
+const REPORTED: Readonly<Record<string, readonly string[]>> = {
+  "task.status": ["blocked", "failed", "cancelled"],
+  "ticket.status": ["done"],
+};
 
 interface Told {
   status?: unknown;
@@ -110,10 +125,8 @@ export function ofItem(item: Item): Entry | null {
   if (item.type === "sandbox.event") {
     return item.sandbox_id === null ? null : ofEvent(item.data as SandboxEvent, item.project_id, item.sandbox_id);
   }
-  const noun = /^(sandbox|task|ticket)\.status$/.exec(item.type)?.[1];
-  if (noun === undefined) return null;
   const { status, outcome, ticket_id, title } = item.data as Told;
-  if (typeof status !== "string") return null;
+  if (typeof status !== "string" || !REPORTED[item.type]?.includes(status)) return null;
   const found = outcomeIn(outcome);
   const look = found === null || found === "open" || found === "in_progress" ? null : OUTCOME_STYLES[found];
   return {
@@ -124,11 +137,52 @@ export function ofItem(item: Item): Entry | null {
     sandboxId: item.sandbox_id,
     seq: null,
     ticketId: typeof ticket_id === "string" ? ticket_id : null,
-    what: `${noun === "sandbox" ? "Sandbox" : noun === "task" ? "Task" : "Ticket"} is ${status}${look === null || look.label.toLowerCase() === status ? "" : `: ${look.label.toLowerCase()}`}`,
+    what: `${item.type === "task.status" ? "Task" : "Ticket"} ${status}${look === null || look.label.toLowerCase() === status ? "" : `: ${look.label.toLowerCase()}`}`,
     tone: look?.tone ?? null,
     text: typeof title === "string" ? title : "",
     change: null,
+    callId: null,
   };
+}
+
+const EDITORS = new Set(["Write", "Edit", "MultiEdit", "NotebookEdit"]);
+/** Shorter texts may be equal by chance. */
+const SHORTEST_REPEAT = 20;
+
+/**
+ * Return the entries with each fact once.
+ *
+ * A call that edits files is left out where the edits themselves are listed. An error that is reported by the agent's
+ * reply, an error event and the end of the sandbox is listed once, as is a final reply that the completion repeats.
+ */
+export function distinct(entries: readonly Entry[]): Entry[] {
+  const edited = new Set(entries.flatMap((entry) => (entry.change === null ? [] : [callOf(entry)])));
+  const kept: (Entry | null)[] = [];
+  const last = new Map<string, number>();
+  for (const entry of entries) {
+    if (entry.kind === "tools" && EDITORS.has(entry.what) && edited.has(callOf(entry))) continue;
+    const sandbox = entry.sandboxId ?? "";
+    const place = last.get(sandbox);
+    const before = place === undefined ? null : kept[place];
+    let shown = entry;
+    if (place !== undefined && before && repeats(before.text, entry.text)) {
+      if (entry.kind === "errors") kept[place] = null;
+      else if (entry.kind === "lifecycle") shown = { ...entry, text: "" };
+    }
+    if (shown.text !== "") last.set(sandbox, kept.length);
+    kept.push(shown);
+  }
+  return kept.filter((entry) => entry !== null);
+}
+
+function callOf({ sandboxId, callId }: Entry): string {
+  return `${sandboxId} ${callId}`;
+}
+
+function repeats(before: string, text: string): boolean {
+  if (text === "" || before === text) return text !== "";
+  if (Math.min(before.length, text.length) < SHORTEST_REPEAT) return false;
+  return before.includes(text) || text.includes(before);
 }
 
 /** Clocks may say the same of two events; their numbers do not. */

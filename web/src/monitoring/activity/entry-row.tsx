@@ -4,6 +4,7 @@ import { FileLink } from "@/sandboxes/changes/file-link";
 import { Badge, type Tone } from "@/ui/badge";
 import { cn } from "@/ui/cn";
 import { escapeControls } from "@/ui/text/control-characters";
+import { Prose } from "@/ui/text/markdown";
 import { Clock } from "@/ui/time/time";
 import type { Entry, Kind } from "./entries";
 
@@ -14,7 +15,18 @@ export const EntryRow = memo(function EntryRow({ entry, project, title }: { entr
     <article className="flex items-start gap-3 border-b px-3 py-1.5">
       <Clock at={entry.at} className="w-14 shrink-0 font-mono text-2xs leading-5 text-faint" />
       <div className="min-w-0 flex-1">
-        {entry.change === null ? (
+        {entry.change !== null ? (
+          <FileLink change={entry.change} sandboxId={entry.sandboxId ?? ""} />
+        ) : isProse(entry) ? (
+          <div className="flex items-start gap-2 text-xs leading-5">
+            <Badge tone={TONES[entry.kind]} className="px-1.5 text-2xs">
+              {escapeControls(entry.what)}
+            </Badge>
+            <div className="max-h-24 min-w-0 flex-1 overflow-hidden">
+              <Prose>{escapeControls(entry.text)}</Prose>
+            </div>
+          </div>
+        ) : (
           <p className="line-clamp-4 text-xs leading-5" title={entry.text.length > 120 ? entry.text : undefined}>
             <Badge tone={entry.tone ?? TONES[entry.kind]} className="mr-2 px-1.5 text-2xs">
               {escapeControls(entry.what)}
@@ -23,8 +35,6 @@ export const EntryRow = memo(function EntryRow({ entry, project, title }: { entr
               {escapeControls(entry.text)}
             </span>
           </p>
-        ) : (
-          <FileLink change={entry.change} sandboxId={entry.sandboxId ?? ""} />
         )}
         <p className="flex flex-wrap gap-x-2 text-2xs text-faint">
           <span className="[overflow-wrap:anywhere]">{project}</span>
@@ -34,6 +44,11 @@ export const EntryRow = memo(function EntryRow({ entry, project, title }: { entr
     </article>
   );
 });
+
+/** Whether its text was written as Markdown, by an agent or a person. */
+function isProse({ kind, what, text }: Entry): boolean {
+  return text !== "" && (kind === "messages" || what === "Agent completed");
+}
 
 /** Where it happened, and the way there. */
 function Where({ entry, title }: { entry: Entry; title: string | undefined }) {

@@ -3,7 +3,7 @@ import { useMemo, useState } from "react";
 import { invalidate } from "@/api/invalidate";
 import { unwrap, api } from "@/api/client";
 import { useLive } from "@/stream/stream-provider";
-import { byTime, merge, ofEvent, ofItem, type Entry } from "./entries";
+import { byTime, distinct, merge, ofEvent, ofItem, type Entry } from "./entries";
 
 const SANDBOXES = 8;
 const EVENTS = 60;
@@ -28,7 +28,7 @@ export function useActivity(project: string | undefined) {
   const queries = useQueryClient();
   const [live, setLive] = useState<readonly Entry[]>([]);
   useLive(
-    { types: ["sandbox.event", "sandbox.status", "task.status", "ticket.status"], project_id: project },
+    { types: ["sandbox.event", "task.status", "ticket.status"], project_id: project },
     {
       onItems: (items) => setLive((before) => merge(before, items.flatMap((item) => ofItem(item) ?? []))),
       // Between what was loaded and what is told from now on there may be something.
@@ -42,6 +42,6 @@ export function useActivity(project: string | undefined) {
     gcTime: 0,
     queryFn: ({ signal }) => backlog(project, signal),
   });
-  const entries = useMemo(() => merge(older.data ?? [], live), [older.data, live]);
+  const entries = useMemo(() => distinct(merge(older.data ?? [], live)), [older.data, live]);
   return { entries, older };
 }

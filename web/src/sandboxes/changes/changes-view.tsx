@@ -9,11 +9,12 @@ import { useMedia } from "@/ui/hooks/use-media";
 import { useCollector } from "../feed/collector";
 import type { ViewProps } from "../page/view";
 import { ChangePane } from "./change-pane";
-import { byFile, Changes, shown, type Change } from "./changes";
+import { byFile, Changes, filesInDiff, shown, type Change, type ChangedFile } from "./changes";
 import { FileList } from "./file-list";
 import { Lines } from "./lines";
 import { SessionPane } from "./session-pane";
 import { TurnList } from "./turn-list";
+import { useSessionDiff } from "./use-session-diff";
 
 const route = getRouteApi("/sandbox/$sandboxId");
 
@@ -36,6 +37,11 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
   const pane = usePane(changes, diff);
   const { mode, file, open, isOpen, close } = pane;
   const hasRoom = useMedia("(min-width: 48rem)");
+  const session = useSessionDiff({ sandbox, changes, total: all.length, upTo, isEnabled: mode === "session" });
+  const files = useMemo(
+    () => (mode === "turns" || session.files === null ? byFile(changes) : filesInDiff(session.files, changes, query)),
+    [mode, session.files, changes, query],
+  );
   if (all.length === 0) {
     return (
       <Empty title={feed.isWhole ? "No files changed" : "Loading changes"}>
@@ -54,7 +60,7 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
           aria-label="Changed files"
           className={cn("flex min-h-0 flex-col min-[1100px]:border-b @3xl:border-r @3xl:border-b-0", isOpen && "max-[1100px]:@max-3xl:hidden")}
         >
-          <ListHeader changes={changes} mode={mode} onMode={pane.setMode} query={query} onQuery={pane.setPath} />
+          <ListHeader files={files} mode={mode} onMode={pane.setMode} query={query} onQuery={pane.setPath} />
           <div className="min-h-0 flex-1 overflow-y-auto p-2">
             {changes.length === 0 ? (
               <p className="p-4 text-center text-soft">
@@ -63,13 +69,13 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
             ) : mode === "turns" ? (
               <TurnList sandboxId={sandbox.id} changes={changes} open={open} onOpen={pane.openChange} />
             ) : (
-              <FileList changes={changes} open={file} onOpen={pane.openFile} />
+              <FileList files={files} open={file} onOpen={pane.openFile} />
             )}
           </div>
         </section>
         <div ref={diff} className={cn("min-h-0 min-w-0", !isOpen && "max-[1100px]:@max-3xl:hidden")}>
           {!hasRoom && !isOpen ? null : mode === "session" ? (
-            <SessionPane sandbox={sandbox} changes={changes} total={all.length} upTo={upTo} path={file} onBack={close} />
+            <SessionPane diff={session} path={file} onBack={close} />
           ) : open === null ? null : (
             <ChangePane sandbox={sandbox} change={open} onBack={close} />
           )}
@@ -113,14 +119,13 @@ function usePane(changes: readonly Change[], diff: RefObject<HTMLDivElement | nu
 }
 
 function ListHeader(props: {
-  changes: readonly Change[];
+  files: readonly ChangedFile[];
   mode: Mode;
   onMode: (mode: Mode) => void;
   query: string;
   onQuery: (query: string) => void;
 }) {
-  const { changes } = props;
-  const files = useMemo(() => byFile(changes).length, [changes]);
+  const { files } = props;
   return (
     <header className="flex flex-wrap items-center gap-2 border-b p-2">
       <Toggle label="Group changes" value={props.mode} options={MODES} onChange={props.onMode} />
@@ -131,10 +136,10 @@ function ListHeader(props: {
         onWords={props.onQuery}
       />
       <span role="status" className="ml-auto flex items-center gap-2 text-xs text-soft">
-        {files} {files === 1 ? "file" : "files"}
+        {files.length} {files.length === 1 ? "file" : "files"}
         <Lines
-          added={changes.reduce((sum, change) => sum + change.added, 0)}
-          removed={changes.reduce((sum, change) => sum + change.removed, 0)}
+          added={files.reduce((sum, file) => sum + file.added, 0)}
+          removed={files.reduce((sum, file) => sum + file.removed, 0)}
           binary={false}
         />
       </span>

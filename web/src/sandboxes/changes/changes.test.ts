@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SandboxEvent } from "@/api/client";
 import { event } from "../sample-events";
-import { Changes, byFile, byTurn, shown, type Change } from "./changes";
+import { Changes, byFile, byTurn, filesInDiff, shown, type Change } from "./changes";
 
 const edit = (seq: number, data: Record<string, unknown>) => event(seq, "agent.file_edited", data);
 
@@ -47,6 +47,13 @@ describe("changes of files", () => {
     );
     expect(files).toHaveLength(1);
     expect(files[0]).toMatchObject({ path: "b.py", oldPath: "a.py", type: "created", added: 7, removed: 2 });
+  });
+
+  it("counts a whole session by its diff, not by the sum of its edits", () => {
+    const changes = collect(edit(1, { file_path: "a", lines_added: 3 }), edit(2, { file_path: "a", lines_added: 1, lines_removed: 2 }));
+    const net = { path: "a", oldPath: null, type: "created", added: 2, removed: 0, binary: false } as const;
+    expect(filesInDiff([net], changes, "")).toEqual([{ ...net, changes }]);
+    expect(filesInDiff([net], changes, "elsewhere")).toEqual([]);
   });
 
   it("says deleted of what is gone at the end", () => {

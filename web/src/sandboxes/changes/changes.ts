@@ -1,4 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
+import type { FileStat } from "@/ui/diff/diff-stat";
 
 export type ChangeType = "created" | "modified" | "deleted" | "renamed";
 
@@ -119,6 +120,15 @@ export function byFile(changes: readonly Change[]): ChangedFile[] {
     before.changes.push(change);
   }
   return [...files.values()];
+}
+
+/** Return the files of a session's diff with the diff's own counts, each with the edits that led there. */
+export function filesInDiff(stats: readonly FileStat[], changes: readonly Change[], query: string): ChangedFile[] {
+  const wanted = query.trim().toLowerCase();
+  const edited = new Map(byFile(changes).map((file) => [file.path, file.changes]));
+  return stats
+    .filter(({ path, oldPath }) => wanted === "" || `${path}\n${oldPath ?? ""}`.toLowerCase().includes(wanted))
+    .map((stat) => ({ ...stat, changes: edited.get(stat.path) ?? [] }));
 }
 
 function combined(before: ChangeType, now: ChangeType): ChangeType {

@@ -1,21 +1,23 @@
 import { FileCard } from "./file-card";
-import { byFile, type Change } from "./changes";
+import type { Change, ChangedFile } from "./changes";
 
 /** Each file once, with all that happened to it. */
-export function FileList(props: { changes: readonly Change[]; open: string | null; onOpen: (path: string) => void }) {
+export function FileList(props: { files: readonly ChangedFile[]; open: string | null; onOpen: (path: string) => void }) {
   return (
     <ul className="space-y-1.5">
-      {byFile(props.changes).map((file) => (
+      {props.files.map((file) => (
         <li key={file.path} className="[contain-intrinsic-size:auto_3.5rem] [content-visibility:auto]">
           <FileCard
             file={file}
             isOpen={props.open === file.path}
             onOpen={() => props.onOpen(file.path)}
             note={
-              <span>
-                {file.changes.length} {file.changes.length === 1 ? "edit" : "edits"}
-                {turns(file.changes)}
-              </span>
+              file.changes.length === 0 ? null : (
+                <span>
+                  {file.changes.length} {file.changes.length === 1 ? "edit" : "edits"}
+                  {turns(file.changes)}
+                </span>
+              )
             }
           />
         </li>

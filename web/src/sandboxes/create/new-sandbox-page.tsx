@@ -2,6 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState, type FormEvent } from "react";
 import { unwrap, api, errorMessage } from "@/api/client";
+import { ModelNotice } from "@/monitoring/model-notice";
 import { ProjectField } from "@/projects/project-field";
 import { projectsQuery } from "@/projects/queries";
 import { parseProject } from "@/projects/project-input";
@@ -80,6 +81,7 @@ function Form({ first }: { first: string }) {
         <h1 className="text-lg font-semibold">New sandbox</h1>
         <p className="text-soft">An agent works on the prompt in its own sandbox and stays available for follow-up messages.</p>
       </div>
+      <ModelNotice />
       <Fields draft={draft} onChange={(changes) => setDraft({ ...draft, ...changes })} />
       {ordered.isError ? (
         <p role="alert" className="text-bad [overflow-wrap:anywhere]">

@@ -1,11 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { Download, RefreshCw } from "lucide-react";
 import { useMemo, useState } from "react";
-import { fetchText, type Sandbox } from "@/api/client";
+import { errorMessage, fetchText, type Sandbox } from "@/api/client";
 import { escapeControls } from "@/ui/text/control-characters";
 import { Button, buttonStyle } from "@/ui/button";
 import { Facts } from "@/ui/facts";
 import { Loading, LoadError } from "@/ui/loading/placeholders";
+import { sentence } from "@/ui/text/sentence";
 import { VirtualRows } from "@/ui/scroll/virtual-rows";
 
 interface Line {
@@ -56,6 +57,11 @@ export function Logs({ sandbox }: { sandbox: Sandbox }) {
         <LoadError what="The log" error={log.error} retry={() => void log.refetch()} />
       ) : (
         <div className="-m-3 h-96">
+          {log.isRefetchError ? (
+            <p role="alert" className="px-3 py-1 text-xs text-bad">
+              {sentence(errorMessage(log.error))}
+            </p>
+          ) : null}
           <VirtualRows
             label="Log"
             rows={lines}

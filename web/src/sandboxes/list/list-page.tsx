@@ -1,12 +1,13 @@
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { Columns2, Plus } from "lucide-react";
 import { useState } from "react";
-import type { Sandbox } from "@/api/client";
+import { errorMessage, type Sandbox } from "@/api/client";
 import { ProjectSelect } from "@/projects/project-select";
 import { useProjectNames } from "@/projects/queries";
 import { usePageTitle } from "@/shell/page-title";
 import { Button, buttonStyle } from "@/ui/button";
 import { SearchBox } from "@/ui/form/search-box";
+import { sentence } from "@/ui/text/sentence";
 import { Empty, Loading, LoadError } from "@/ui/loading/placeholders";
 import { choose, countStates, matching } from "./row";
 import { StateChips } from "./state-chips";
@@ -65,8 +66,11 @@ export function SandboxesPage() {
       {list.hasNextPage ? (
         <div className="text-center">
           <Button disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-            Load older sandboxes
+            {list.isFetchingNextPage ? "Loading older sandboxes…" : "Load older sandboxes"}
           </Button>
+          <p role="alert" className="text-xs text-bad">
+            {list.isFetchNextPageError ? sentence(errorMessage(list.error)) : null}
+          </p>
         </div>
       ) : null}
       {stopping === null ? null : <StopDialog sandbox={stopping} onClose={() => setStopping(null)} />}

@@ -44,7 +44,11 @@ export function LastHeard({ sandbox, signs }: { sandbox: Sandbox; signs: Signs }
   }
   return (
     <span className="text-xs text-faint tabular-nums">
-      last event <Heard at={heard.event} now={now} /> · last heartbeat <Heard at={heard.heartbeat} now={now} />
+      last event <Heard at={heard.event} now={now} />
+      <span className="max-sm:hidden">
+        {" "}
+        · last heartbeat <Heard at={heard.heartbeat} now={now} />
+      </span>
     </span>
   );
 }

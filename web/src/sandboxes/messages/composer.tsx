@@ -2,6 +2,7 @@ import { Hand, SendHorizontal } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import type { MessageIn, Sandbox, Task } from "@/api/client";
 import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
 import { Select } from "@/ui/form/field";
 import { DraftBox, useDraft } from "./draft-box";
 import { Ended } from "./ended-notice";
@@ -58,10 +59,17 @@ function Writing({ sandboxId, onSend }: { sandboxId: string; onSend: (body: Mess
   };
 
   return (
-    <form onSubmit={send} className="space-y-1.5 px-3 py-2">
-      <DraftBox label="Message to the agent" placeholder="Send a message to the agent" text={text} onWrite={write} className="max-sm:min-h-9" />
-      <div className="flex flex-wrap items-center gap-2">
-        <Select aria-label="Delivery" value={deliver} onChange={(event) => choose(event.target.value as Delivery)} className="h-7 py-0 text-xs">
+    <form onSubmit={send} className="group space-y-1.5 px-3 py-2 max-sm:py-1.5">
+      <DraftBox
+        label="Message to the agent"
+        placeholder="Send a message to the agent"
+        text={text}
+        onWrite={write}
+        className="max-sm:h-9 max-sm:min-h-9 max-sm:group-focus-within:h-16"
+      />
+      {/* On a phone the timeline needs the room until something is written. */}
+      <div className={cn("flex flex-wrap items-center gap-2 max-sm:flex-nowrap", isEmpty && "max-sm:hidden max-sm:group-focus-within:flex")}>
+        <Select aria-label="Delivery" value={deliver} onChange={(event) => choose(event.target.value as Delivery)} className="h-7 py-0 text-xs max-sm:min-w-0 max-sm:flex-1">
           {DELIVERIES.map((each) => (
             <option key={each.value} value={each.value}>
               {each.label}

@@ -2,7 +2,7 @@
 
 import type { UnsentMessage } from "./unsent";
 
-const PREFIX = "letters:";
+const PREFIX = "unsent:";
 const UNANSWERED = "the page was closed before the server responded; sending it again creates no duplicate";
 
 export function storedMessages(sandboxId: string): UnsentMessage[] {

@@ -17,9 +17,9 @@ export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task 
   const attempts = useQuery(attemptsQuery(sandbox.task_id));
   const model = sandbox.model ?? signs.model;
   return (
-    <header className="shrink-0 space-y-1 border-b bg-surface px-3 py-2">
-      <div className="flex min-w-0 items-center gap-x-3 gap-y-1 max-sm:flex-wrap">
-        <h1 className="min-w-0 flex-1 text-base font-semibold [overflow-wrap:anywhere] max-sm:line-clamp-2 max-sm:basis-full sm:truncate" title={task?.title ?? sandbox.id}>
+    <header className="shrink-0 space-y-1 border-b bg-surface px-3 py-2 max-sm:space-y-0.5 max-sm:py-1.5">
+      <div className="flex min-w-0 items-center gap-x-3 gap-y-1 max-sm:gap-x-2">
+        <h1 className="min-w-0 flex-1 text-base font-semibold truncate" title={task?.title ?? sandbox.id}>
           {task === undefined ? (
             sandbox.id
           ) : (
@@ -48,7 +48,9 @@ export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task 
           </span>
         ) : null}
         <Fact label="Cost">{cost(sandbox)}</Fact>
-        <Fact label="Tokens">{count(sandbox.tokens)}</Fact>
+        <span className="contents max-sm:hidden">
+          <Fact label="Tokens">{count(sandbox.tokens)}</Fact>
+        </span>
         <span className="ml-auto max-sm:ml-0">
           <LastHeard sandbox={sandbox} signs={signs} />
         </span>

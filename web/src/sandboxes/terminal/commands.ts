@@ -1,5 +1,5 @@
 import type { SandboxEvent } from "@/api/client";
-import { cut, exitOf, flag, num, record, shown, str } from "../event-data";
+import { cut, exitOf, flag, num, record, textOf, str } from "../event-data";
 
 /** What came of a command. */
 export interface Outcome {
@@ -56,7 +56,7 @@ function commandOf(event: SandboxEvent): Command {
   return {
     seq: event.seq,
     at: event.occurred_at,
-    command: shown(input.command),
+    command: textOf(input.command),
     description: typeof input.description === "string" ? input.description : null,
     turn: num(event, "turn"),
     isSubagent: str(event, "parent_tool_use_id") !== null,

@@ -1,5 +1,6 @@
 import { useState } from "react";
-import { fetchText } from "@/api/client";
+import { errorMessage, fetchText } from "@/api/client";
+import { sentence } from "@/ui/text/sentence";
 import type { Command, Outcome } from "./commands";
 import type { Whole } from "./rows";
 
@@ -20,7 +21,7 @@ export function useFullOutput(sandboxId: string) {
       const text = outcome.cut?.blob ? await fullOutput(sandboxId, outcome) : null;
       setWhole((before) => new Map(before).set(command.seq, text));
     } catch (error) {
-      const said = error instanceof Error ? error.message : "the output could not be loaded";
+      const said = sentence(`The output could not be loaded: ${errorMessage(error)}`);
       setTrouble((before) => new Map(before).set(command.seq, said));
     }
   }

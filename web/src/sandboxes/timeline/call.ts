@@ -1,6 +1,7 @@
 import type { SandboxEvent } from "@/api/client";
 import { plain } from "@/ui/text/ansi-text";
-import { exitOf, flag, num, record, str, targetOf } from "../event-data";
+import { exitOf, flag, num, record, str, targetOf, textOf } from "../event-data";
+import { toolError } from "../tool-error";
 import type { Row } from "./grouping";
 
 /** A call of a tool as its card shows it. */
@@ -14,6 +15,8 @@ export interface Call {
   title: string;
   durationMs: number | null;
   exitCode: number | null;
+  /** The message of a failed call; empty for any other. */
+  error: string;
   parent: string | null;
 }
 
@@ -24,6 +27,7 @@ export function callOf(row: Row, upTo: number | null = null): Call {
   const ended = find("agent.tool_completed") ?? find("agent.subagent_completed") ?? find("agent.user_tool_result");
   const edits = events.filter((event) => event.event_type === "agent.file_edited");
   const isFailed = flag(ended, "is_error");
+  const exit = exitOf(isFailed ? outputOf(ended) : "", isFailed);
   return {
     tool: plain(str(begun, "tool") ?? str(ended, "tool") ?? str(edits[0], "tool") ?? "tool"),
     state: ended === undefined ? (begun === undefined ? "done" : "running") : isFailed ? "failed" : "done",
@@ -32,16 +36,22 @@ export function callOf(row: Row, upTo: number | null = null): Call {
     edits,
     title: plain(titleOf(begun, edits)),
     durationMs: num(ended, "duration_ms"),
-    exitCode: isFailed ? exitOf(str(ended, "output") ?? "", true).code : null,
+    exitCode: isFailed ? exit.code : null,
+    error: isFailed ? plain(toolError(exit.rest)) : "",
     parent: str(events[0], "parent_tool_use_id"),
   };
+}
+
+function outputOf(ended: SandboxEvent | undefined): string {
+  return textOf(ended?.event_data[ended.event_type === "agent.user_tool_result" ? "content" : "output"]);
 }
 
 function titleOf(begun: SandboxEvent | undefined, edits: readonly SandboxEvent[]): string {
   const input = begun?.event_data.input;
   const target = targetOf(input);
   if (target !== "") return oneLine(target);
-  return edits.length > 0 ? edits.map((edit) => str(edit, "file_path")).join(", ") : oneLine(JSON.stringify(record(input)));
+  if (edits.length > 0) return edits.map((edit) => str(edit, "file_path")).join(", ");
+  return oneLine(Object.entries(record(input)).map(([name, value]) => `${name}: ${textOf(value)}`).join(", "));
 }
 
 function oneLine(text: string): string {

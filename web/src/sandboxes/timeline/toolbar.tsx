@@ -17,12 +17,12 @@ export function Toolbar(props: {
   isSearching: boolean;
 }) {
   return (
-    <div className="flex shrink-0 flex-wrap items-center gap-x-2 gap-y-1.5 border-b px-3 py-1.5">
+    <div className="flex shrink-0 flex-wrap items-center gap-x-2 gap-y-1.5 border-b px-3 py-1.5 max-sm:flex-nowrap max-sm:gap-x-1 max-sm:py-1">
       <SearchBox
         id="timeline-search"
         label="Search timeline"
-        placeholder="Search (/)"
-        className="w-36 grow sm:max-w-52"
+        placeholder="Search"
+        className="w-36 grow max-sm:w-28 max-sm:flex-none sm:max-w-52"
         words={props.query}
         onWords={props.onQuery}
       />
@@ -33,7 +33,7 @@ export function Toolbar(props: {
       <div
         role="group"
         aria-label="Event types"
-        className="flex min-w-0 flex-wrap gap-1 max-sm:w-full max-sm:flex-nowrap max-sm:overflow-x-auto max-sm:py-0.5"
+        className="flex min-w-0 flex-wrap gap-1 max-sm:flex-1 max-sm:flex-nowrap max-sm:overflow-x-auto max-sm:py-0.5"
       >
         {KINDS.filter((kind) => props.counts[kind] > 0 || (props.mask !== ALL_KINDS && (props.mask & KIND[kind]) !== 0)).map((kind) => (
           <KindButton key={kind} kind={kind} mask={props.mask} amount={props.counts[kind]} onMask={props.onMask} />
@@ -51,7 +51,9 @@ export function Toolbar(props: {
 function ErrorButtons({ onError }: { onError: (direction: 1 | -1) => void }) {
   return (
     <span className="flex items-center text-xs text-soft">
-      <span aria-hidden>Errors</span>
+      <span aria-hidden className="max-sm:hidden">
+        Errors
+      </span>
       <Button size="small" variant="quiet" className="size-6 px-0" aria-label="Previous error" title="Previous error (Shift+e)" onClick={() => onError(-1)}>
         <ChevronUp />
       </Button>

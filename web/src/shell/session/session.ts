@@ -1,5 +1,7 @@
 import { queryOptions, type QueryClient } from "@tanstack/react-query";
-import { ApiError } from "@/api/client";
+import { ApiError, errorMessage } from "@/api/client";
+import { notify } from "@/ui/notices";
+import { sentence } from "@/ui/text/sentence";
 
 export interface Me {
   id: string;
@@ -33,16 +35,20 @@ export async function signInWithKey(key: string): Promise<void> {
   throw new ApiError(response.status, problem.detail ?? "the API key was not accepted");
 }
 
+/** Drafts and unsent messages in this browser's storage. */
+const WRITTEN = /^(draft|unsent):/;
+
+/**
+ * End the session and remove drafts and unsent messages, so that nothing is left for the next person at this browser.
+ * Where the server cannot be reached the session stays, and a notification says so.
+ */
 export async function signOut(): Promise<void> {
-  await fetch("/api/v1/auth/session", { method: "DELETE" });
-}
-
-/** What was written to agents and not sent. */
-const WRITTEN = /^(draft|letters):/;
-
-/** Sign out and leave nothing for who comes next: what was written goes, and what was loaded goes with the page. */
-export async function leave(): Promise<void> {
-  await signOut();
+  try {
+    await fetch("/api/v1/auth/session", { method: "DELETE" });
+  } catch (error) {
+    notify(sentence(`You are still signed in: ${errorMessage(error)}`), { isBad: true });
+    return;
+  }
   for (const key of Object.keys(localStorage)) if (WRITTEN.test(key)) localStorage.removeItem(key);
   location.assign("/");
 }

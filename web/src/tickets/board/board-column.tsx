@@ -1,7 +1,8 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import type { Sandbox } from "@/api/client";
+import { errorMessage, type Sandbox } from "@/api/client";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
+import { sentence } from "@/ui/text/sentence";
 import type { Column } from "../columns";
 import { columnQuery, type TicketFilter } from "../queries";
 import { TicketCard } from "./ticket-card";
@@ -63,6 +64,9 @@ export function BoardColumn({ column, filter, alive, projects, isOpened, onToggl
             >
               {query.isFetchingNextPage ? "Loading older tickets…" : "Load older tickets"}
             </Button>
+            <p role="alert" className="px-2 text-xs text-bad">
+              {query.isFetchNextPageError ? sentence(errorMessage(query.error)) : null}
+            </p>
           </li>
         ) : null}
       </ul>

@@ -1,14 +1,16 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useLocation, useNavigate, useSearch } from "@tanstack/react-router";
+import { useLocation, useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState, type FormEvent } from "react";
 import { unwrap, api, newIdempotencyKey, type Ticket } from "@/api/client";
 import { ensureProject } from "@/projects/ensure-project";
 import { projectsQuery } from "@/projects/queries";
+import { useCurrentProject } from "@/projects/use-current-project";
+import { ModelNotice } from "@/monitoring/model-notice";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { notify } from "@/ui/notices";
 import { place } from "../cache";
-import { EMPTY_FORM, firstForm, ticketBody, errorsFrom, validate, type FormErrors, type TicketForm } from "./ticket-form";
+import { EMPTY_FORM, initialForm, ticketBody, errorsFrom, validate, type FormErrors, type TicketForm } from "./ticket-form";
 import { TicketFields } from "./ticket-fields";
 
 /** What was written and not sent is there again when the window is opened the next time. */
@@ -32,8 +34,14 @@ async function createTicket(form: TicketForm, key: string): Promise<Ticket> {
 
 /** The window in which a ticket is written. */
 export function NewTicketDialog({ onClose }: { onClose: () => void }) {
-  const { project } = useSearch({ strict: false });
-  const [form, setForm] = useState(() => firstForm(draft, project));
+  const project = useCurrentProject();
+  const [form, setForm] = useState(() => initialForm(draft, project));
+  const [isProjectChosen, setProjectChosen] = useState(form.projectId !== "" || form.newProject !== "");
+  // Projects may still be loading when the window opens.
+  if (!isProjectChosen && project !== undefined) {
+    setProjectChosen(true);
+    setForm({ ...form, projectId: project });
+  }
   const [trouble, setTrouble] = useState<FormErrors>({});
   const queries = useQueryClient();
   const navigate = useNavigate();
@@ -57,6 +65,7 @@ export function NewTicketDialog({ onClose }: { onClose: () => void }) {
   });
 
   function change(changes: Partial<TicketForm>) {
+    if (changes.projectId !== undefined || changes.newProject !== undefined) setProjectChosen(true);
     draft = { ...form, ...changes };
     setForm(draft);
   }
@@ -72,6 +81,7 @@ export function NewTicketDialog({ onClose }: { onClose: () => void }) {
   return (
     <Dialog open onOpenChange={onClose} title="New ticket">
       <form ref={fields} noValidate onSubmit={submit} className="space-y-3">
+        <ModelNotice />
         <TicketFields form={form} trouble={trouble} onChange={change} />
         <div className="sticky -bottom-4 -mx-4 -mb-4 flex items-center justify-end gap-2 border-t bg-raised px-4 py-3">
           <p role="alert" className="mr-auto min-w-0 text-sm text-bad [overflow-wrap:anywhere]">

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { ApiError } from "@/api/client";
-import { EMPTY_FORM, firstForm, ticketBody, errorsFrom, validate } from "./ticket-form";
+import { EMPTY_FORM, initialForm, ticketBody, errorsFrom, validate } from "./ticket-form";
 
 describe("a form", () => {
   it("begins with the page's project, unless something was written before", () => {
-    expect(firstForm({ ...EMPTY_FORM, projectId: "last" }, "shown").projectId).toBe("shown");
-    expect(firstForm({ ...EMPTY_FORM, projectId: "last" }, undefined).projectId).toBe("last");
+    expect(initialForm({ ...EMPTY_FORM, projectId: "last" }, "shown").projectId).toBe("shown");
+    expect(initialForm({ ...EMPTY_FORM, projectId: "last" }, undefined).projectId).toBe("last");
     for (const written of [{ title: "x" }, { description: "x" }, { newProject: "a/b" }])
-      expect(firstForm({ ...EMPTY_FORM, ...written }, "shown").projectId).toBe("");
+      expect(initialForm({ ...EMPTY_FORM, ...written }, "shown").projectId).toBe("");
   });
 
   it("needs a title and a project", () => {

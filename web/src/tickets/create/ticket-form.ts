@@ -28,10 +28,10 @@ export const EMPTY_FORM: TicketForm = {
   priority: "MEDIUM",
 };
 
-/** What the form begins with: what was written before; in one that was not begun, the project that the page is about. */
-export function firstForm(draft: TicketForm, project: string | undefined): TicketForm {
-  const isBegun = draft.title !== "" || draft.description !== "" || draft.newProject !== "";
-  return isBegun || project === undefined ? draft : { ...draft, projectId: project };
+/** Return the form to start with: an unsent draft as it was; else an empty form for the current project. */
+export function initialForm(draft: TicketForm, project: string | undefined): TicketForm {
+  const isDraft = draft.title !== "" || draft.description !== "" || draft.newProject !== "";
+  return isDraft || project === undefined ? draft : { ...draft, projectId: project };
 }
 
 /** What is wrong, by field; `whole` is about none of them. */

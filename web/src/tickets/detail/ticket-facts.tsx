@@ -1,25 +1,27 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Ticket } from "@/api/client";
-import { useProjectNames } from "@/projects/queries";
+import { projectName, projectsQuery } from "@/projects/queries";
 import { Badge } from "@/ui/badge";
 import { cn } from "@/ui/cn";
 import { cost, count, usd } from "@/ui/text/numbers";
 import { Ago } from "@/ui/time/time";
 import { costOf } from "../columns";
+import { AcceptanceCommands } from "./acceptance-commands";
 import { TicketLink } from "./dependencies";
 import { PRIORITY, TYPE } from "../labels";
 
 /** What is known of a ticket beside its words and its tasks. */
 export function TicketFacts({ ticket }: { ticket: Ticket }) {
-  const project = useProjectNames().get(ticket.project_id);
+  const project = useQuery(projectsQuery).data?.find(({ id }) => id === ticket.project_id);
   const tokens = (ticket.tasks ?? []).reduce((sum, task) => sum + task.tokens, 0);
   const waitsFor = ticket.depends_on ?? [];
   return (
     <dl className="grid gap-x-6 gap-y-3 text-sm max-lg:grid-cols-2">
       <Fact label="Project">
         <Link to="/" search={{ project: ticket.project_id }} className="text-accent [overflow-wrap:anywhere] hover:underline">
-          {project ?? "…"}
+          {project === undefined ? "…" : projectName(project)}
         </Link>
       </Fact>
       <Fact label="Type">{TYPE[ticket.ticket_type]}</Fact>
@@ -47,18 +49,8 @@ export function TicketFacts({ ticket }: { ticket: Ticket }) {
           </ul>
         </Fact>
       )}
-      <Fact label="Acceptance" isWide>
-        {ticket.acceptance.length === 0 ? (
-          <span className="text-xs text-faint">No commands of its own.</span>
-        ) : (
-          <ul className="space-y-1">
-            {ticket.acceptance.map((command) => (
-              <li key={command} className="rounded bg-sunken px-2 py-1 font-mono text-xs [overflow-wrap:anywhere]">
-                {command}
-              </li>
-            ))}
-          </ul>
-        )}
+      <Fact label="Acceptance commands" isWide>
+        <AcceptanceCommands project={project?.settings.acceptance ?? []} ticket={ticket.acceptance} />
       </Fact>
     </dl>
   );

@@ -3,7 +3,7 @@ import { Dot, type Tone } from "@/ui/badge";
 import { useNow } from "@/ui/time/time";
 import { ScrollBox } from "@/ui/scroll/scroll-box";
 import { duration } from "@/ui/time/format";
-import { cut, record, shown } from "@/sandboxes/event-data";
+import { cut, record, textOf } from "@/sandboxes/event-data";
 import { type Call, callOf } from "../call";
 import type { Row } from "../grouping";
 import { Output } from "../output";
@@ -18,11 +18,13 @@ const WORDS: Record<Call["state"], string> = { running: "running", done: "done",
 export function CallCard({ row }: { row: Row }) {
   const { upTo } = useTimelineState();
   const call = callOf(row, upTo);
+  const isCommand = call.tool === "Bash";
   return (
     <Card
       row={row}
       isNested={call.parent !== null}
-      isOpenAtFirst={call.state === "failed"}
+      // A command's output is its message; other tools report theirs in one sentence, shown below.
+      isOpenAtFirst={call.state === "failed" && isCommand}
       mark={
         <span className="mt-[7px] flex">
           <Dot tone={TONES[call.state]} pulse={call.state === "running"} />
@@ -40,6 +42,9 @@ export function CallCard({ row }: { row: Row }) {
       aside={<Outcome call={call} isLive={upTo === null} />}
       detail={<Detail call={call} />}
     >
+      {call.error === "" || isCommand ? null : (
+        <p className="mt-0.5 ml-4 line-clamp-6 text-xs whitespace-pre-wrap text-bad [overflow-wrap:anywhere]">{call.error}</p>
+      )}
       {call.edits.length > 0 ? <Edits edits={call.edits} /> : null}
     </Card>
   );
@@ -64,13 +69,15 @@ function Elapsed({ since }: { since: string }) {
 
 function Detail({ call }: { call: Call }) {
   const input = call.begun?.event_data.input;
+  const output = cut(call.ended, call.ended?.event_type === "agent.user_tool_result" ? "content" : "output");
+  const isShown = call.error !== "" && call.tool !== "Bash" && !output.isCut;
   return (
     <>
       {call.begun === undefined ? null : <ToolInput call={call} input={input} />}
       {call.ended === undefined ? (
         <p className="text-xs text-faint">No result yet</p>
-      ) : (
-        <Output cut={cut(call.ended, call.ended.event_type === "agent.user_tool_result" ? "content" : "output")} label="Output" />
+      ) : isShown ? null : (
+        <Output cut={output} label="Output" />
       )}
     </>
   );
@@ -95,7 +102,7 @@ function ToolInput({ call, input }: { call: Call; input: unknown }) {
       {entries.map(([name, value]) => (
         <div key={name} className="contents">
           <dt className="text-faint">{plain(name)}</dt>
-          <dd className="max-h-60 min-w-0 overflow-auto font-mono whitespace-pre-wrap [overflow-wrap:anywhere]">{plain(shown(value))}</dd>
+          <dd className="max-h-60 min-w-0 overflow-auto font-mono whitespace-pre-wrap [overflow-wrap:anywhere]">{plain(textOf(value))}</dd>
         </div>
       ))}
     </dl>

@@ -1,7 +1,7 @@
 import { plain } from "@/ui/text/ansi-text";
 import { Dot } from "@/ui/badge";
 import { cn } from "@/ui/cn";
-import { record, shown } from "@/sandboxes/event-data";
+import { record, textOf } from "@/sandboxes/event-data";
 import { Output } from "../output";
 
 /** Commands that decide whether work is accepted, with what they printed. */
@@ -15,13 +15,13 @@ export function Checks({ checks }: { checks: readonly unknown[] }) {
       <div key={index} className="min-w-0 space-y-1">
         <p className="flex min-w-0 items-baseline gap-2 text-xs">
           <Dot tone={isGood ? "good" : warning === null ? "bad" : "warn"} />
-          <code className="min-w-0 font-mono [overflow-wrap:anywhere]">{plain(shown(check.command))}</code>
+          <code className="min-w-0 font-mono [overflow-wrap:anywhere]">{plain(textOf(check.command))}</code>
           <span className={cn("shrink-0", look)}>
-            exit {shown(check.exit_code)}
+            exit {textOf(check.exit_code)}
             {warning === null ? "" : `, ${plain(warning)}`}
           </span>
         </p>
-        <Output cut={{ text: shown(check.output), isCut: false, blob: null, size: null }} label="Output" />
+        <Output cut={{ text: textOf(check.output), isCut: false, blob: null, size: null }} label="Output" />
       </div>
     );
   });

@@ -5,7 +5,7 @@ import { CallCard } from "./call-card";
 import { ErrorCard, RateLimitCard } from "./error-card";
 import { HeartbeatsCard } from "./heartbeats-card";
 import { MilestoneCard } from "./milestone-card";
-import { EditCard, PlainCard, TurnLine } from "./small-cards";
+import { EditCard, PlainCard, SystemMessageCard, TurnLine } from "./small-cards";
 import { InjectedCard, InterruptedCard } from "./message-card";
 import { TextCard, ThinkingCard } from "./text-card";
 
@@ -22,6 +22,7 @@ const BY_TYPE = new Map<string, ComponentType<{ row: Row }>>(
     "agent.message_injected": InjectedCard,
     "agent.interrupted": InterruptedCard,
     "agent.file_edited": EditCard,
+    "agent.system_message": SystemMessageCard,
   }),
 );
 

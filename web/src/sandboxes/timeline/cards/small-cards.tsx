@@ -1,9 +1,11 @@
 import { plain } from "@/ui/text/ansi-text";
 import { Dot } from "@/ui/badge";
+import { FactList } from "@/ui/facts";
 import { Ago } from "@/ui/time/time";
 import { num, str, summary } from "@/sandboxes/event-data";
 import type { Row } from "../grouping";
 import { useTimelineState } from "../state";
+import { summarize } from "../system-message";
 import { Card } from "./card";
 import { Edits } from "./edits";
 import { RawEvents } from "./raw";
@@ -44,6 +46,31 @@ export function EditCard({ row }: { row: Row }) {
     >
       <Edits edits={row.events} />
     </Card>
+  );
+}
+
+/** What the agent started with, or reported about itself: the main facts in one line, all of them on demand. */
+export function SystemMessageCard({ row }: { row: Row }) {
+  const event = row.events[0];
+  if (event === undefined) return null;
+  const { title, summary: short, facts } = summarize(event);
+  return (
+    <Card
+      row={row}
+      className="text-soft"
+      mark={
+        <span className="mt-[7px] flex">
+          <Dot tone="neutral" />
+        </span>
+      }
+      head={
+        <span className="flex min-w-0 items-baseline gap-2">
+          <span className="shrink-0 font-medium">{plain(title)}</span>
+          <span className="min-w-0 truncate text-xs text-faint">{plain(short.slice(0, 300))}</span>
+        </span>
+      }
+      detail={facts.length === 0 ? undefined : <FactList facts={facts.map(([name, value]) => [plain(name), plain(value)] as const)} />}
+    />
   );
 }
 
