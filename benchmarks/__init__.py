@@ -1,1 +1,1 @@
-"""Benchmarks: ours beside the limit or the peer, as ratios of one run on one machine."""
+"""Benchmarks: our figures next to a floor, a peer or a limit, as ratios of one run on one machine."""

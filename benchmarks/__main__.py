@@ -1,20 +1,20 @@
-"""Every benchmark, one after the other, in one table."""
+"""Run every benchmark and print one table."""
 
 import argparse
 import asyncio
 
-from benchmarks import checkouts, growth, hearing, ingest, messages, reading, spawn, stream, web
+from benchmarks import checkouts, growth, ingest, messages, spawn, stream, tool_boundaries, trajectories, web
 from benchmarks.figures import HEADER
 from benchmarks.machine import Machine
 
-PARTS = ("spawn", "ingest", "stream", "messages", "hearing", "reading", "growth", "web", "checkouts")
+PARTS = (*("spawn", "ingest", "stream", "messages", "tool_boundaries", "trajectories", "growth", "web", "checkouts"),)
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the chosen parts and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10, help="how often everything is measured (default: 10)")
-    parser.add_argument("--only", choices=PARTS, help="one part alone")
+    parser.add_argument("--rounds", type=int, default=10, help="number of rounds (default: 10)")
+    parser.add_argument("--only", choices=PARTS, help="measure only this part")
     chosen = parser.parse_args()
     parts = [chosen.only] if chosen.only else PARTS
     before = Machine.now()
@@ -26,10 +26,10 @@ def main() -> None:
         figures += asyncio.run(stream.measure(chosen.rounds))
     if "messages" in parts:
         figures += asyncio.run(messages.figures(chosen.rounds))
-    if "hearing" in parts:
-        figures += hearing.figures(chosen.rounds)
-    if "reading" in parts:
-        figures += asyncio.run(reading.measure(chosen.rounds))
+    if "tool_boundaries" in parts:
+        figures += tool_boundaries.figures(chosen.rounds)
+    if "trajectories" in parts:
+        figures += asyncio.run(trajectories.measure(chosen.rounds))
     if "growth" in parts:
         figures += asyncio.run(growth.measure(chosen.rounds))
     if "web" in parts:

@@ -1,4 +1,4 @@
-"""A sandbox with a ready checkout: by a plain clone, by a reference clone, and laid over a prepared checkout."""
+"""Measure a sandbox with a checkout: by plain clone, by reference clone, and as an overlay on a prepared checkout."""
 
 import asyncio
 import secrets
@@ -16,6 +16,7 @@ from uuid import uuid4
 from omoi_os.forges import mirror_checkouts as checkouts
 from omoi_os.forges.base import Repository
 from omoi_os.forges.local.forge import LocalForge
+from omoi_os.forges.mirrors import Mirrors
 from omoi_os.protocol import paths
 from omoi_os.protocol.assignment import Assignment
 from omoi_os.providers.base import Resources, SandboxSpec
@@ -39,23 +40,23 @@ trust = pathlib.Path('/home/agent/trust')
 trust.write_text('[safe]\\n\\tdirectory = *\\n')
 paths = WorkerPaths(mirror=pathlib.Path(sys.argv[3]))
 repository = Repository(paths, Assignment.decode(sys.argv[2]), 'none', os.environ, {'GIT_CONFIG_GLOBAL': str(trust)})
-begun = time.perf_counter()
+started = time.perf_counter()
 asyncio.run(repository.check_out())
-print((time.perf_counter() - begun) * 1000)
+print((time.perf_counter() - started) * 1000)
 """
 
 
 async def measure(files: int, rounds: int) -> dict[str, list[float]]:
-    """Milliseconds by each way, taken in turns."""
+    """Return the milliseconds of each way, measured in turns."""
     folder = Path(tempfile.mkdtemp(prefix="omoi-bench-", dir="/tmp"))
     try:
         forge = LocalForge(folder / "repos")
         repository = Repository(uuid4(), None, None, "main", str(await asyncio.to_thread(_seed, folder, files)))
         await forge.ensure_repository(repository)
         await forge.create_branch(repository, _BRANCH)
-        # Whatever its size, to see where it begins to be worth it.
+        # Prepare one for every size, to see from which size on it is worth it.
         checkouts.MIN_FILES = 1
-        await forge.prepare_checkout(repository)
+        await Mirrors(forge.root).prepare_checkout(repository)
         provider = LocalProvider(folder / "sandboxes")
         provider.check()
         ways = WAYS if provider.has_checkouts else WAYS[:-1]
@@ -71,7 +72,7 @@ async def measure(files: int, rounds: int) -> dict[str, list[float]]:
 
 
 def _seed(folder: Path, files: int) -> Path:
-    """A repository with one commit of so many files, about 40 in each folder."""
+    """Create a repository with one commit of this many files, about 40 in each folder."""
     seed = folder / "seed.git"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", seed], check=True)
     parts = ["commit refs/heads/main\ncommitter a <a@b> 1700000000 +0000\ndata 3\none\n"]
@@ -107,10 +108,10 @@ def _spec(provider: LocalProvider, forge: LocalForge, repository: Repository, *,
 
 
 async def _time(provider: LocalProvider, spec: SandboxSpec) -> float:
-    """The sandbox's creation and the checkout; between them the interpreter starts, which is the same for all."""
-    begun = time.perf_counter()
+    """Return the time of creation plus checkout, without the interpreter's start, which is the same for all."""
+    started = time.perf_counter()
     ref = await provider.create(spec)
-    took = (time.perf_counter() - begun) * 1000
+    took = (time.perf_counter() - started) * 1000
     report = await provider.inspect(ref, wait=_SOON)
     said = (await provider.read_output(ref)).decode(errors="replace")
     await provider.destroy(ref)
@@ -120,7 +121,7 @@ async def _time(provider: LocalProvider, spec: SandboxSpec) -> float:
 
 
 def report(sizes: Sequence[int], rounds: int) -> None:
-    """Measure and print."""
+    """Measure the sizes and print a table."""
     print(f"\nSandbox made and branch checked out, ms (median of {rounds} rounds)")
     print(f"{'files':>8} {WAYS[0]:>16} {WAYS[1]:>16} {WAYS[2]:>16} {'ratio':>8}")
     for files in sizes:

@@ -1,4 +1,4 @@
-"""The life of a task in a database that has seen few and in one that has seen many: P17 of the goals."""
+"""Measure a task's database work behind few and behind many finished tasks: P17."""
 
 import asyncio
 import shutil
@@ -27,7 +27,7 @@ from tests.builders import a_project, a_task, a_ticket, a_work_sandbox
 _FEW, _MANY = 100, 100_000
 _LIVES = 60
 
-#: Each table's rows are copies of the one row of a finished task, under ids of their own.
+#: Fills each table with copies of the row of one finished task, under new ids.
 _FILL = """
     INSERT INTO {table}
     SELECT copy.*
@@ -44,7 +44,7 @@ _OWN = {
 
 
 async def measure(rounds: int) -> list[Figure]:
-    """From the ticket's row to the completed task, with everything that is asked on the way."""
+    """Run every statement from the ticket's row to the completed task."""
     async with AsyncExitStack() as stack:
         few = await stack.enter_async_context(_filled(_FEW))
         many = await stack.enter_async_context(_filled(_MANY))
@@ -65,7 +65,7 @@ async def _round(sessions: Sessions, project_id: UUID) -> float:
 
 
 async def _live(sessions: Sessions, project_id: UUID) -> None:
-    """Each step in a transaction of its own, as the platform takes them."""
+    """Run each step in its own transaction, as the platform does."""
     bus, now = MemoryBus(), datetime.now(UTC)
     async with sessions.begin() as session:
         project = await session.get_one(Project, project_id)
@@ -90,7 +90,7 @@ async def _live(sessions: Sessions, project_id: UUID) -> None:
 
 @asynccontextmanager
 async def _filled(count: int) -> AsyncIterator[tuple[Sessions, UUID]]:
-    """A database of its own with so many finished tasks, each with its ticket and sandbox."""
+    """Create a database with this many finished tasks, each with its ticket and sandbox."""
     folder = Path(tempfile.mkdtemp(prefix="omoi-pg-", dir="/tmp"))
     try:
         url = await embedded.start(folder)
@@ -110,7 +110,7 @@ async def _filled(count: int) -> AsyncIterator[tuple[Sessions, UUID]]:
 
 def _fill(url: str, count: int) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
-        # The copies refer to each other rightly; looking each one up would take minutes.
+        # The copies' references are correct; checking each would take minutes.
         connection.execute("SET session_replication_role = replica")
         for table, own in _OWN.items():
             connection.execute(_FILL.format(table=table, own=own), {"count": count})

@@ -1,4 +1,4 @@
-"""Events into the database: P5, P6, P7, P17 and attack 35 of the goals, each beside its floor, peer or limit."""
+"""Measure ingest: P5, P6, P7, P17 and attack 35, each next to its floor, peer or limit."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ _DATA = json.dumps({"tool": "Bash", "tool_use_id": "toolu_1", "is_error": False,
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One of everything: requests or events a second, and milliseconds."""
+    """One sample of everything: requests or events per second, and milliseconds."""
 
     single: float
     empty: float
@@ -56,7 +56,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Our API, the two others, and a database with reporters for each."""
+    """Our API and its two peers, each with a database and reporters."""
 
     api: ApiProcess
     empty_port: int
@@ -64,7 +64,7 @@ class Bench:
     database_url: str
 
     async def reporters(self, count: int) -> list[Reporter]:
-        """New sandboxes that are at work."""
+        """Return new running sandboxes."""
         engine = make_engine(self.database_url)
         try:
             return await make_reporters(make_sessions(engine), count, at_work=True)
@@ -73,7 +73,7 @@ class Bench:
 
 
 async def measure(rounds: int) -> list[Round]:
-    """Ours and the others in turns."""
+    """Measure ours and the peers in turns."""
     async with _bench() as bench:
         return [await _round(bench) for _ in range(rounds)]
 
@@ -106,7 +106,7 @@ async def _round(bench: Bench) -> Round:
 
 
 async def _beside_a_flood(bench: Bench) -> dict[str, Any]:
-    """The slow rate once more, while another sandbox sends as much as goes through its connection."""
+    """Measure the slow rate again while another sandbox sends as fast as its connection allows."""
     flood = _post(bench.api.port, await bench.reporters(1), per_post=_FLOOD_BATCH, seconds=_SECONDS + 2, floods=True)
     neighbours = _post(bench.api.port, await bench.reporters(_CONNECTIONS), rate=_SLOW_RATE)
     _, measured = await asyncio.gather(flood, neighbours)
@@ -114,7 +114,7 @@ async def _beside_a_flood(bench: Bench) -> dict[str, Any]:
 
 
 async def _cost(bench: Bench, reporter: Reporter, *, first: int) -> float:
-    """Milliseconds for one event of a sandbox that posts one after the other."""
+    """Return the milliseconds for one event of a sandbox that posts one after the other."""
     took: list[float] = (await _post(bench.api.port, [reporter], first=first + 1, seconds=0.5))["took"]
     return median(took) * 1000
 
@@ -125,22 +125,22 @@ async def _rate(port: int, reporters: list[Reporter], *, per_post: int = 1) -> f
 
 
 async def _post(port: int, reporters: list[Reporter], **plan: Any) -> dict[str, Any]:
-    """Let the load generator post."""
+    """Run the load generator and return its measurements."""
     first = plan.pop("first", 1)
     rest = "/events/batch" if plan.get("per_post", 1) > 1 else "/events"
     senders = [{"path": each.path(rest), "token": each.token, "first": first} for each in reporters]
     whole = {"host": "127.0.0.1", "port": port, "per_post": 1, "seconds": _SECONDS, "senders": senders} | plan
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "benchmarks.poster", stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        sys.executable, "-m", "benchmarks.load.poster", stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     printed, _ = await process.communicate(json.dumps(whole).encode())
     if process.returncode != 0:
-        raise RuntimeError("the load generator failed; what it printed above says why")
+        raise RuntimeError("the load generator failed; see its output above")
     return dict(json.loads(printed))
 
 
 async def _copy_rate(database_url: str, reporters: list[Reporter]) -> float:
-    """Rows a second that COPY brings into the same table from as many connections, committed fifty at a time."""
+    """Return the rows per second of COPY into the same table from as many connections, fifty per commit."""
     over = perf_counter() + _SECONDS
     begun = perf_counter()
     copied = await asyncio.gather(*(_copy(database_url, reporter, until=over) for reporter in reporters))
@@ -173,7 +173,7 @@ async def _copy(database_url: str, reporter: Reporter, *, until: float) -> int:
 
 
 def _fill(database_url: str, reporter: Reporter, events: int) -> None:
-    """Give a sandbox so many events without posting them."""
+    """Give a sandbox this many events without posting them."""
     with psycopg.connect(plain_url(database_url)) as connection:
         connection.execute(
             "INSERT INTO sandbox_events SELECT %s, n + 1, 'filled-' || n, 1, n, 'agent.message', %s, 'agent', now(),"
@@ -206,7 +206,7 @@ async def _bench() -> AsyncIterator[Bench]:
 @asynccontextmanager
 async def _other(kind: str, database_url: str) -> AsyncIterator[int]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "benchmarks.other_apis", kind, database_url, stdout=subprocess.PIPE
+        sys.executable, "-m", "benchmarks.peers.other_apis", kind, database_url, stdout=subprocess.PIPE
     )
     try:
         assert process.stdout is not None
@@ -217,7 +217,7 @@ async def _other(kind: str, database_url: str) -> AsyncIterator[int]:
 
 
 def figures(rounds: list[Round]) -> list[Figure]:
-    """The report's lines."""
+    """Return the figures of the rounds."""
     single = [each.single for each in rounds]
     empty = Beside("empty POST, same server", [each.empty for each in rounds])
     usual = Beside("FastAPI + SQLAlchemy", [each.usual for each in rounds])

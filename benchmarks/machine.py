@@ -1,4 +1,4 @@
-"""The machine that figures are measured on: how busy it is, and what of it others take."""
+"""The machine that figures are measured on: its load, and the share that other guests of the host take."""
 
 import os
 import time
@@ -9,13 +9,13 @@ from benchmarks.figures import percentile
 
 _NAPS = 200
 _NAP_SECONDS = 0.005
-#: Where the first line of /proc/stat tells the ticks that the host gave to others.
+#: The column of /proc/stat's first line with the ticks that the host gave to others.
 _STOLEN = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine at one moment. A process that only sleeps is woken as late as everyone else."""
+    """The machine at one moment. How late a sleeping process is woken shows how late everything is."""
 
     load: float
     stolen: int
@@ -24,12 +24,12 @@ class Machine:
 
     @classmethod
     def now(cls) -> "Machine":
-        """Look at it for a second, while nothing of ours runs."""
+        """Measure it for a second while nothing else runs."""
         ticks = [int(each) for each in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
         return cls(os.getloadavg()[0], ticks[_STOLEN], sum(ticks), percentile([_nap() for _ in range(_NAPS)], 0.99))
 
     def since(self, before: "Machine") -> str:
-        """What happened to it meanwhile, for the report's first line."""
+        """Return the report's first line: what changed since `before`."""
         stolen = (self.stolen - before.stolen) / max(1, self.ticks - before.ticks)
         return (
             f"{os.cpu_count()} cores, kernel {os.uname().release}; "

@@ -1,4 +1,4 @@
-"""From a person's message to the worker that waits for it: P9 of the goals."""
+"""Measure how fast a message reaches a waiting worker: P9."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from omoi_os.db.base import make_engine, make_sessions
 from omoi_os.worker.reporter.api import Api
 from tests.builders import a_work_sandbox
 
-#: How many sandboxes wait for messages all the while.
+#: How many sandboxes wait for messages at the same time.
 _SANDBOXES = 20
 _WAIT_SECONDS = 25.0
 _PATIENCE = 60.0
@@ -32,7 +32,7 @@ _LIMIT_REQUESTS = 0.05
 
 
 class Listener:
-    """A worker that waits for messages, through the gateway or not, and tells when it has one."""
+    """A worker that waits for messages, through the gateway or not, and records when it has one."""
 
     def __init__(self, api: Api, sandbox_id: str) -> None:
         self._api = api
@@ -40,11 +40,11 @@ class Listener:
         self.heard: asyncio.Queue[tuple[str, float]] = asyncio.Queue()
         #: When its newest poll was sent.
         self.polled = 0.0
-        #: How long each poll took that brought nothing.
+        #: The duration of each poll that returned nothing.
         self.idle: list[float] = []
 
     async def listen(self) -> None:
-        """Poll for ever, as the worker does."""
+        """Poll forever, as the worker does."""
         last = None
         while True:
             self.polled = time.perf_counter()
@@ -71,7 +71,7 @@ class Place:
 
 @asynccontextmanager
 async def running(*, through_gateway: bool) -> AsyncIterator[Place]:
-    """An API and a gateway in processes of their own, with sandboxes that wait."""
+    """Run an API and a gateway as separate processes, with sandboxes that wait."""
     folder = Path(tempfile.mkdtemp(prefix="omoi-bench-", dir="/tmp"))
     async with AsyncExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -110,7 +110,7 @@ async def _listeners(database_url: str, base: str) -> list[Listener]:
 
 
 async def measure(place: Place, *, rounds: int) -> list[list[float]]:
-    """Milliseconds from before each message is sent to its worker's having it; one list for each round."""
+    """Return the milliseconds from before each message is sent until its worker has it; one list per round."""
     headers = {"Authorization": f"Bearer {place.token}"}
     async with httpx.AsyncClient(base_url=f"{place.api}/api/v1", headers=headers, trust_env=False) as client:
         # The first round fills caches and is not counted.
@@ -131,10 +131,10 @@ async def _round(client: httpx.AsyncClient, listeners: Sequence[Listener]) -> li
 
 
 async def idle_rate(place: Place) -> list[float]:
-    """Requests a second of each sandbox whose worker waits in vain."""
+    """Return the requests per second of each sandbox whose worker waits without receiving a message."""
     for listener in place.listeners:
         listener.idle.clear()
-    # A poll under way may have begun before; the one after it has not.
+    # The current poll may have started earlier; the next one has not.
     await asyncio.sleep(2 * _WAIT_SECONDS + 2)
     return [len(listener.idle) / sum(listener.idle) for listener in place.listeners]
 
@@ -168,7 +168,7 @@ def _free_port() -> int:
 
 
 async def figures(rounds: int) -> list[Figure]:
-    """The report's lines."""
+    """Measure P9 and return its figures."""
     found = []
     for name, through_gateway in (("through the gateway", True), ("straight from the API", False)):
         async with running(through_gateway=through_gateway) as place:

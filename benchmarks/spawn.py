@@ -1,4 +1,4 @@
-"""From a ticket to a working agent: P1, P2, P3, P4 and P13 of the goals, each beside its floor or peer."""
+"""Measure the way from a ticket to a working agent: P1, P2, P3, P4 and P13, each next to its floor or peer."""
 
 import asyncio
 import shutil
@@ -9,28 +9,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks import floors, model, queues
 from benchmarks.figures import Beside, Figure
-from benchmarks.model import Model
-from benchmarks.tickets import Desk, Timeline
+from benchmarks.load import model_host
+from benchmarks.load.model_host import Model
+from benchmarks.load.tickets import Desk, Timeline
+from benchmarks.peers import floors, queues
 from tests.e2e.platform import Platform
 
 _MEGABYTE = 1e6
 _WARM = 2
 
-#: How often what is short is measured in each round; the round's sample is the median.
+#: How often short steps are measured in each round; the round's sample is the median.
 _REPEATS = 5
 
-#: Before each of them: a ticket finds the platform at rest, so the floors start from rest too.
+#: The pause before each: tickets find the platform idle, so the floors start from an idle machine too.
 _PAUSE_SECONDS = 0.1
 
-#: What of a sandbox's processes is ours; the others are the agent's.
+#: Our processes in a sandbox; the others are the agent's.
 _OURS = ("reporter", "supervisor", "bwrap", "init")
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One of everything, measured within seconds; times are in milliseconds, memory in megabytes."""
+    """One sample of everything, measured within seconds; times in milliseconds, memory in megabytes."""
 
     cold: Timeline
     warm: Timeline
@@ -42,19 +43,19 @@ class Round:
 
     @property
     def claim(self) -> float:
-        """From the API's first look at the ticket to its committed claim."""
+        """Return the time from the API's start on the ticket to its committed claim."""
         return (self.cold.claimed - self.cold.handled) * 1000
 
     def memory(self, *, ours: bool) -> float:
-        """What our own processes in the working sandbox take, or all others there."""
+        """Return the memory of our processes in the working sandbox, or of all others there."""
         return sum(pss for process, pss in self.cold.processes if (process.kind in _OURS) == ours) / _MEGABYTE
 
 
 async def measure(rounds: int) -> list[Round]:
-    """Ours and the floors in turns, so that whatever else the machine does meets both."""
+    """Measure ours and the floors in turns, so that other load affects both."""
     await asyncio.to_thread(floors.compile_sdk)
     async with AsyncExitStack() as stack:
-        host = await stack.enter_async_context(model.serving())
+        host = await stack.enter_async_context(model_host.serving())
         cold = await stack.enter_async_context(_desk(host))
         warm = await stack.enter_async_context(_desk(host, OMOI_WARM_SANDBOXES=str(_WARM)))
         database = await queues.make_database(cold.conninfo)
@@ -62,10 +63,10 @@ async def measure(rounds: int) -> list[Round]:
         peer = None
         if queues.Procrastinate.installed():
             peer = await stack.enter_async_context(queues.Procrastinate(database).running())
-        # The first ticket of a platform fills its caches and makes its repository.
+        # The first ticket of a platform fills its caches and creates its repository.
         for desk, waiting in ((cold, 0), (warm, _WARM)):
             await desk.at_rest(waiting=waiting)
-            await desk.hand_in()
+            await desk.run_ticket()
         return [await _round(cold, warm, host, bare=bare, peer=peer) for _ in range(rounds)]
 
 
@@ -75,11 +76,11 @@ async def _round(
     await cold.at_rest()
     resting = await warm.at_rest(waiting=_WARM)
     idle = [process.pss_bytes for process in resting if process.kind == "reporter"]
-    cold_ticket = await cold.hand_in()
+    cold_ticket = await cold.run_ticket()
     await cold.at_rest()
     python = await _repeated(floors.bubblewrap_and_python)
     agent = await floors.bubblewrap_and_agent(host)
-    warm_ticket = await warm.hand_in()
+    warm_ticket = await warm.run_ticket()
     await warm.at_rest(waiting=_WARM)
     return Round(
         cold=cold_ticket,
@@ -102,7 +103,7 @@ async def _repeated(measured: Callable[[], Awaitable[float]]) -> float:
 
 @asynccontextmanager
 async def _desk(host: Model, **environment: str) -> AsyncIterator[Desk]:
-    """A platform in a folder of its own, whose agents' calls end at our model."""
+    """Run a platform in a temporary folder, whose model calls end at our model host."""
     folder = Path(tempfile.mkdtemp(prefix="omoi-bench-", dir="/tmp"))
     platform = Platform(
         folder,
@@ -124,7 +125,7 @@ async def _desk(host: Model, **environment: str) -> AsyncIterator[Desk]:
 
 
 def figures(rounds: Sequence[Round]) -> list[Figure]:
-    """The report's lines."""
+    """Return the figures of the rounds."""
     python = Beside("bubblewrap + python -I -S", [each.python for each in rounds])
     agent = Beside("bubblewrap + SDK + first call", [each.agent for each in rounds])
     bare = Beside("SKIP LOCKED + NOTIFY", [each.bare_queue for each in rounds])
@@ -151,7 +152,7 @@ def _after_post(timelines: Sequence[Timeline], step: str) -> list[float]:
     return [timeline.since_post(getattr(timeline, step)) for timeline in timelines]
 
 
-#: Where the time goes: each step, and the moments between which it lies.
+#: Where the time goes: each step, as a difference of two moments.
 _COLD_STEPS: dict[str, Callable[[Timeline], float]] = {
     "POST sent → API begins": lambda t: t.handled - t.posted,
     "API → ticket committed": lambda t: t.queued - t.handled,
@@ -182,7 +183,7 @@ def _print_steps(title: str, timelines: Sequence[Timeline], steps: dict[str, Cal
 
 
 def print_rest(rounds: Sequence[Round]) -> None:
-    """What stands beside the table: what was left out, and where the time goes."""
+    """Print what was left out, and where the time goes."""
     if not queues.Procrastinate.installed():
         print("P4 beside procrastinate was left out: it is not installed (`uv sync --group bench`).")
     _print_steps("Cold", [each.cold for each in rounds], _COLD_STEPS)

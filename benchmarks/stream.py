@@ -1,4 +1,4 @@
-"""From a POST to its subscribers: P8 of the goals."""
+"""Measure the way from a POST to its subscribers: P8."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ from tests.stream.servers import ADMIN, Place, Server, a_place, serving
 _SANDBOXES = 200
 _SUBSCRIBERS = 1000
 _RATE = 1000
-#: Events in one POST: what a worker's spool sends when its agent is busy.
+#: Events in one POST: what a worker sends when its agent is busy.
 _BATCH = 50
 _SECONDS = 5.0
 _WRITERS = 4
@@ -42,14 +42,14 @@ class Crowd:
         self._process = process
 
     async def arrivals(self) -> Arrivals:
-        """What has reached whom since the last time: when, and when it was sent."""
+        """Return the arrivals since the last call: when each was sent, and when it arrived."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(b"\n")
         return [(at, sent) for at, sent in json.loads(await self._process.stdout.readline())]
 
     async def until(self, number: int, *, patience: float = 30.0) -> Arrivals:
-        """So many arrivals; what is missing after a while is said."""
+        """Return this many arrivals. Raise `RuntimeError` if some are missing after a while."""
         found: Arrivals = []
         deadline = time.monotonic() + patience
         while len(found) < number and time.monotonic() < deadline:
@@ -62,13 +62,13 @@ class Crowd:
 
 @asynccontextmanager
 async def crowd(port: int, queries: Sequence[str | None]) -> AsyncIterator[Crowd]:
-    """Subscribers, once all of them are connected."""
-    async with _program("benchmarks.subscribers", str(port), ADMIN) as process:
+    """Run the subscribers; enter the block once all are connected."""
+    async with _program("benchmarks.load.subscribers", str(port), ADMIN) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(json.dumps(list(queries)).encode() + b"\n")
         if await process.stdout.readline() != b"ready\n":
-            raise RuntimeError("the subscribers could not connect; what they printed above says why")
+            raise RuntimeError("the subscribers could not connect; see their output above")
         yield Crowd(process)
 
 
@@ -85,7 +85,7 @@ async def _program(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]
         await process.wait()
 
 
-#: A commit as the intake's: the event, the sandbox's number, the outbox, the wake-up.
+#: The same commit as ingest's: the event, the sandbox's number, the outbox, the wake-up.
 _WRITE = """
 WITH numbered AS (
     UPDATE sandboxes SET last_seq = last_seq + 1 WHERE id = %(sandbox)s RETURNING id, project_id, last_seq, fence
@@ -93,7 +93,7 @@ WITH numbered AS (
     INSERT INTO sandbox_events (sandbox_id, seq, event_id, fence, event_type, event_data, source, occurred_at)
     SELECT id, last_seq, gen_random_uuid()::text, fence, 'agent.message', json_build_object('t', %(t)s::float8),
         'agent', now() FROM numbered
-), told AS (
+), published AS (
     INSERT INTO outbox (change, project_id, sandbox_id, first_seq, last_seq)
     SELECT 'sandbox.event', project_id, id, last_seq, last_seq FROM numbered
 )
@@ -102,12 +102,12 @@ SELECT pg_notify('omoi', 'stream:')
 
 
 async def write(connection: "psycopg.AsyncConnection[Any]", place: Place) -> None:
-    """One event, committed by a writer that costs next to nothing, so that the figure is the stream's own."""
+    """Commit one event by a cheap writer, so that the figure shows the stream alone."""
     await connection.execute(_WRITE, {"sandbox": place.sandbox_id, "t": round(time.time(), 6)})
 
 
 async def write_at_rate(url: str, places: Sequence[Place]) -> int:
-    """Single events at the rate, over a few connections; returns how many."""
+    """Commit single events at the rate, over a few connections; return how many."""
     loop = asyncio.get_running_loop()
     total = int(_SECONDS * _RATE)
     begun = loop.time()
@@ -123,7 +123,7 @@ async def write_at_rate(url: str, places: Sequence[Place]) -> int:
 
 
 async def committed(server: Server, url: str, places: Sequence[Place]) -> list[float]:
-    """Milliseconds from just before an event's commit to each of its subscribers, at the rate."""
+    """Return the milliseconds from just before an event's commit to each of its subscribers, at the rate."""
     async with crowd(server.port, _queries(places)) as ears:
         sent = await write_at_rate(url, places)
         found = await ears.until(sent * _SUBSCRIBERS // len(places))
@@ -160,9 +160,9 @@ async def post_at_rate(server: Server, places: Sequence[Place]) -> dict[float, f
 
 
 async def steady(server: Server, places: Sequence[Place]) -> tuple[list[float], list[float]]:
-    """At the rate, milliseconds from before the POST, and from its answer, to each of the subscribers."""
+    """Return the milliseconds from before the POST, and from its answer, to each subscriber, at the rate."""
     async with httpx.AsyncClient(base_url=server.url, trust_env=False, timeout=None) as client:
-        for place in places:  # a sandbox's first event moves it and its task on, which is P1's
+        for place in places:  # a sandbox's first event also changes the task's state, which P1 measures
             await place.post(client, 1)
     async with crowd(server.port, _queries(places)) as ears:
         answered = await post_at_rate(server, places)
@@ -171,7 +171,7 @@ async def steady(server: Server, places: Sequence[Place]) -> tuple[list[float], 
 
 
 async def to_all(server: Server, url: str, place: Place, rounds: int) -> list[list[float]]:
-    """One event to everyone: of each round, the milliseconds from its first arrival to each."""
+    """Send one event to all; return the milliseconds of each round from its first arrival to each."""
     connect = psycopg.AsyncConnection.connect(url, autocommit=True)
     async with crowd(server.port, ["types=sandbox.event"] * _SUBSCRIBERS) as ears, await connect as connection:
         samples = []
@@ -182,8 +182,8 @@ async def to_all(server: Server, url: str, place: Place, rounds: int) -> list[li
 
 
 async def raw(rounds: int) -> list[list[float]]:
-    """The same over bare TCP."""
-    async with _program("benchmarks.raw_fanout", str(_SUBSCRIBERS)) as process:
+    """Measure the same over bare TCP."""
+    async with _program("benchmarks.peers.raw_fanout", str(_SUBSCRIBERS)) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         port = int(await process.stdout.readline())
@@ -202,7 +202,7 @@ def _spread(arrivals: Arrivals) -> list[float]:
 
 @asynccontextmanager
 async def _stalled(server: Server) -> AsyncIterator[None]:
-    """A client that wants everything and reads nothing."""
+    """Connect a client that subscribes to everything and reads nothing."""
     client = await asyncio.to_thread(socket.create_connection, ("127.0.0.1", server.port))
     request = (
         "GET /api/v1/ws/events HTTP/1.1\r\nHost: omoi\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -234,7 +234,7 @@ async def _platform() -> AsyncIterator[tuple[Server, str, list[Place]]]:
 
 
 async def measure(rounds: int) -> list[Figure]:
-    """Every line of the report."""
+    """Measure P8 and return its figures."""
     async with _platform() as (server, url, places):
         await committed(server, url, places)
         alone = await committed(server, url, places)

@@ -1,4 +1,4 @@
-"""The page in a real Chromium: P16 of the goals."""
+"""Measure the page in a real Chromium: P16."""
 
 import asyncio
 import hashlib
@@ -34,7 +34,7 @@ _COPY = (
     "COPY sandbox_events (sandbox_id, seq, event_id, fence, posted_seq, event_type, event_data, source, occurred_at,"
     " created_at) FROM STDIN"
 )
-#: How long each frame of a page took, from the first to the last look.
+#: Records how long each frame of a page takes.
 _WATCH = """() => {
   const gaps = (window.gaps = []);
   let before = performance.now();
@@ -58,18 +58,18 @@ class Round:
 
 @dataclass
 class Bench:
-    """A server with sandboxes that have much to show."""
+    """A server with sandboxes of many events."""
 
     api: ApiProcess
     browser: Browser
     long: Reporter
     edited: Reporter
     busy: Reporter
-    #: The numbers that the busy one's next events have.
+    #: The number of the busy sandbox's next event.
     posted: int = 0
 
     async def context(self) -> BrowserContext:
-        """A browser that has never been here, signed in."""
+        """Open a browser with a fresh profile, signed in."""
         context = await self.browser.new_context(
             base_url=self.api.url, viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
         )
@@ -83,7 +83,7 @@ class Bench:
 
 
 async def measure(rounds: int) -> list[Figure]:
-    """Every line of the report."""
+    """Measure P16 and return its figures."""
     async with _bench() as bench:
         found = [await _round(bench) for _ in range(rounds)]
     frames = [each.frame for each in found]
@@ -111,7 +111,7 @@ async def _round(bench: Bench) -> Round:
 
 
 async def _open(page: Page, reporter: Reporter) -> float:
-    """From the address to the last event, drawn."""
+    """Return the milliseconds from the navigation to the last event on screen."""
     begun = perf_counter()
     await page.goto(f"/sandbox/{reporter.id}", wait_until="commit")
     await page.get_by_role("feed").get_by_text(_LAST).wait_for()
@@ -119,7 +119,7 @@ async def _open(page: Page, reporter: Reporter) -> float:
 
 
 async def _open_diff(page: Page, reporter: Reporter) -> float:
-    """From the click on a view that was not looked at before to the first line of the diff."""
+    """Return the milliseconds from the click on a view not loaded before to the first line of the diff."""
     await page.goto(f"/sandbox/{reporter.id}?view=details")
     await page.get_by_role("feed").get_by_text("large.py").first.wait_for()
     begun = perf_counter()
@@ -129,7 +129,7 @@ async def _open_diff(page: Page, reporter: Reporter) -> float:
 
 
 async def _flood(bench: Bench) -> tuple[float, float]:
-    """The longest frame of a page that shows what comes, and of an empty one beside it, in a window of its own."""
+    """Return the longest frame of a page that follows a sandbox, and of an empty page in another window."""
     context, other = await bench.context(), await bench.browser.new_context()
     page, empty = await context.new_page(), await other.new_page()
     await page.goto(f"/sandbox/{bench.busy.id}")
@@ -155,11 +155,11 @@ async def _post(bench: Bench) -> None:
         "senders": [sender],
     }
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "benchmarks.poster", stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        sys.executable, "-m", "benchmarks.load.poster", stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     printed, _ = await process.communicate(json.dumps(plan).encode())
     if process.returncode != 0:
-        raise RuntimeError("the load generator failed; what it printed above says why")
+        raise RuntimeError("the load generator failed; see its output above")
     bench.posted += (len(json.loads(printed)["took"]) + 1) * _BATCH
 
 
@@ -192,7 +192,7 @@ async def _bench() -> AsyncIterator[Bench]:
 
 
 def _fill(database_url: str, reporter: Reporter) -> None:
-    """Give a sandbox the events of a long run without posting them."""
+    """Give a sandbox many events without posting them."""
     begun = datetime.now(UTC) - timedelta(hours=8)
     with psycopg.connect(database_url) as connection:
         with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
@@ -208,7 +208,7 @@ def _fill(database_url: str, reporter: Reporter) -> None:
 
 
 def _said() -> Any:
-    """A run: replies, commands with their results, files, heartbeats."""
+    """Yield the events of an attempt: replies, commands with their results, files, heartbeats."""
     for turn in count(1):
         call = f"toolu_{turn}"
         command = f"python3 -m pytest tests/test_{turn}.py"
@@ -222,7 +222,7 @@ def _said() -> Any:
 
 
 async def _edit(api: ApiProcess, reporter: Reporter) -> None:
-    """A file of many lines, new, as a worker reports it."""
+    """Post the event of a new file with many lines, as a worker reports it."""
     lines = [f"+value_{number} = {number}  # one of many\n" for number in range(_LINES)]
     diff = "".join(["--- /dev/null\n+++ b/large.py\n", f"@@ -0,0 +1,{_LINES} @@\n", *lines]).encode()
     digest = hashlib.sha256(diff).hexdigest()

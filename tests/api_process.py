@@ -1,4 +1,4 @@
-"""The API as a process of its own over a given database, and sandboxes that report to it."""
+"""The API as a separate process on a given database, and sandboxes that report to it."""
 
 import asyncio
 import json
@@ -114,7 +114,7 @@ class Reporter:
 
 
 async def make_reporters(sessions: Sessions, count: int, *, at_work: bool = False) -> list[Reporter]:
-    """Sandboxes of one project, each of a task of its own; at work ones have reported already."""
+    """Create sandboxes of one project, each with its own task; running ones have already reported."""
     made = []
     bus = MemoryBus()
     async with sessions.begin() as session:

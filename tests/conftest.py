@@ -74,7 +74,7 @@ def postgres(prepared: Path) -> Iterator[str]:
 
 
 def _forget_crashes(url: str) -> None:
-    """Let this server write when it likes: nothing here outlives it. Tests of crashes start servers of their own."""
+    """Turn off durability, because nothing here outlives this server. Tests of crashes start their own servers."""
     with psycopg.connect(plain_url(url), autocommit=True) as connection:
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
             connection.execute(f"ALTER SYSTEM SET {setting} = off")
@@ -83,7 +83,7 @@ def _forget_crashes(url: str) -> None:
 
 @contextmanager
 def fresh_database(postgres: str) -> Iterator[str]:
-    """The address of a database of its own, with the newest schema."""
+    """The address of a separate database with the newest schema."""
     name = f"test_{uuid4().hex}"
     template = psycopg.conninfo.conninfo_to_dict(plain_url(postgres))["dbname"]
     server = psycopg.conninfo.make_conninfo(plain_url(postgres), dbname="postgres")
@@ -160,7 +160,7 @@ async def shared_sessions(shared_database_url: str) -> AsyncIterator[Sessions]:
 
 @pytest.fixture(scope="module")
 def shared_api(shared_database_url: str) -> Iterator[ApiProcess]:
-    """An API over it, in a process of its own: starting one takes longer than most tests."""
+    """A shared API process on it: starting one takes longer than most tests."""
     with short_folder() as folder:
         api = ApiProcess(folder, shared_database_url)
         try:

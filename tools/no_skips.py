@@ -12,7 +12,7 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Turn a skipped test into a failed one that carries the reason of the skip.
 
-    A known gap ran, and is told as an expected failure with its reason; pytest marks it before this sees it.
+    A known gap ran and is reported as an expected failure with its reason; pytest marks it before this sees it.
     """
     report = yield
     return report if hasattr(report, "wasxfail") else _failed(report, item.nodeid)

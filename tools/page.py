@@ -128,7 +128,7 @@ def with_node(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def run(arguments: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-    """Run npm out of sight; its last words are told when it fails. Raises `BuildError`."""
+    """Run npm without showing its output. Raise `BuildError` with its last lines if it fails."""
     npm_command, variables = _npm(environ)
     argv = [*npm_command, *arguments]
     done = subprocess.run(argv, cwd=folder, env=variables, capture_output=True, text=True, check=False)

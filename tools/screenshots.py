@@ -50,7 +50,7 @@ _PRIORITIES = ("MEDIUM", "HIGH", "LOW", "CRITICAL", "MEDIUM")
 
 
 def _steps(last: dict[str, Any]) -> list[dict[str, Any]]:
-    """An agent that looks, writes, fails a test, mends it, and goes on as `last` says."""
+    """Return a script that lists, writes, fails a test, fixes it, and continues with `last`."""
     broken = "def share(total: int, people: int) -> list[int]:\n    return [total // people] * people\n"
     test = (
         "import unittest\n\nfrom shares import share\n\n\nclass ShareTest(unittest.TestCase):\n"
@@ -167,7 +167,7 @@ _PAGES = {"board": _board, "sandbox": _sandbox, "changes": _changes, "replay": _
 
 
 def take(browser: Browser, platform: Platform, scene: Scene, *, folder: Path, everything: bool) -> None:
-    """Each picture in a file of its own."""
+    """Save each picture in its own file."""
     for theme in ("light", "dark"):
         for width, viewport in SIZES.items():
             context = browser.new_context(

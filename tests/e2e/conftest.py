@@ -13,7 +13,7 @@ from tests.e2e.platform import Platform, one_for_all
 
 @pytest.fixture(scope="session")
 def platform(prepared: Path) -> Iterator[Platform]:
-    """A platform that runs for the whole session; tests take a project of their own in it."""
+    """A platform that runs for the whole session; each test uses its own project."""
     with one_for_all(prepared, place=IN_MEMORY) as shared:
         yield shared
 

@@ -1,4 +1,4 @@
-"""A task whose first attempt is cut off, and what shows that its second one goes on with the conversation."""
+"""A task whose first attempt is killed, and how to tell that the second one resumes the conversation."""
 
 import json
 
@@ -45,7 +45,7 @@ def transcript_of(platform: Platform, sandbox_id: str) -> str:
 
 
 def assert_gone_on(platform: Platform, task_id: str, first: str, *, calls: list[str]) -> Json:
-    """The second attempt went on with the first one's conversation, by these calls; its sandbox."""
+    """Assert that the second attempt resumed the conversation with these calls; return its sandbox."""
     done = platform.finished(task_id)
     assert (done["status"], done["attempt"]) == ("completed", 2), done
     second = platform.sandboxes(task_id)[-1]

@@ -1,4 +1,4 @@
-"""The whole platform as a user runs it: `omoi serve` in a folder of its own, talked to over HTTP."""
+"""The whole platform as a user runs it: `omoi serve` in a temporary folder, called over HTTP."""
 
 import contextlib
 import os
@@ -42,7 +42,7 @@ def wait_for(what: str, look: Callable[[], T | None], *, patience: float = PATIE
         if found:
             return found
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {patience:.0f} s in vain for {what}")
+            raise AssertionError(f"waited {patience:.0f} s for {what}, which did not happen")
         time.sleep(0.05)
 
 
@@ -239,7 +239,7 @@ def _child_of(parent: int, name: str) -> int | None:
 
 @contextlib.contextmanager
 def one_for_all(prepared: Path, *, place: str) -> Iterator[Platform]:
-    """A platform that runs for many tests, which take a project of their own in it."""
+    """A platform that runs for many tests, each with its own project."""
     folder = Path(tempfile.mkdtemp(prefix="omoi-", dir=place))
     shared = Platform(folder, prepared=prepared)
     shared.start()

@@ -17,7 +17,7 @@ BUSY = """
 match: take %(seconds)d seconds
 steps:
   - tool: Bash
-    input: {command: 'echo begun > begun; python3 -c "import time; time.sleep(%(seconds)d)"', timeout: 600000}
+    input: {command: 'echo started > started; python3 -c "import time; time.sleep(%(seconds)d)"', timeout: 600000}
   - tool: Bash
     input: {command: 'echo rest > rest'}
   - text: 'It was said: {{message}}'

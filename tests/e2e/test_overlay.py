@@ -19,7 +19,7 @@ steps:
     input:
       command: >-
         stat -f -c %T . >> kind;
-        [ -e begun ] && grep -q again again || { git mv inner moved; rm 0.txt; echo again > again; touch begun;
+        [ -e started ] && grep -q again again || { git mv inner moved; rm 0.txt; echo again > again; touch started;
         [ ! -e kill-me ] || exec tail -f /dev/null; }
       timeout: 600000
   - text: done
@@ -46,12 +46,12 @@ def project(platform: Platform, tmp_path: Path) -> str:
 
 
 def killed(platform: Platform, task_id: str) -> None:
-    """Kill the supervisor of the task's sandbox, once its agent has begun."""
+    """Kill the supervisor of the task's sandbox once its agent has started."""
     sandbox_id = platform.until(task_id, "running")["sandbox_id"]
     folder = platform.data_dir / "sandboxes" / sandbox_id
     platform.event(sandbox_id, "agent.tool_use")
     state = json.loads((folder / "state.json").read_text())
-    inside = Path(f"/proc/{state['init'].split()[0]}/root/workspace/begun")
+    inside = Path(f"/proc/{state['init'].split()[0]}/root/workspace/started")
     wait_for("the work to begin", inside.exists)
     os.kill(int(state["supervisor"].split()[0]), signal.SIGKILL)
 
@@ -74,6 +74,6 @@ def test_a_task_over_a_prepared_checkout_is_killed_saved_taken_up_again_and_veri
     assert (done["status"], done["attempt"]) == ("completed", 2)
     assert platform.git(project, "show", f"{done['branch_name']}:kind").splitlines() == ["overlayfs", "overlayfs"]
     changed = platform.git(project, "diff", "--name-status", "--no-renames", "main", done["branch_name"]).splitlines()
-    expected = {"D\t0.txt", "A\tagain", "A\tbegun", "A\tkind", "D\tinner/file", "A\tmoved/file"}
+    expected = {"D\t0.txt", "A\tagain", "A\tstarted", "A\tkind", "D\tinner/file", "A\tmoved/file"}
     assert {line.replace("    ", "\t") for line in changed} == expected
     assert sorted(path.name for path in (newest / "tree").iterdir()) == before

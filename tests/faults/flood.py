@@ -113,7 +113,7 @@ async def keep_killing(api: ApiProcess, dice: random.Random, kills: int) -> list
 
 
 def assert_database_was_away(api: ApiProcess) -> None:
-    """An API that cannot reach the database at its start says so and ends; whoever supervises it starts it again."""
+    """Restart an API that exited because it could not reach the database at its start."""
     assert "the database does not answer" in api.log.read_text().splitlines()[-1], api.log.read_text()[-2000:]
 
 
@@ -145,11 +145,11 @@ class Subscriber:
 
     apis: Sequence[ApiProcess]
     token: str
-    #: The number heard last of each sandbox.
+    #: The number received last from each sandbox.
     heard: dict[str, int] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     resumed: int = 0
-    #: From the beginning, then behind what was heard last.
+    #: The position to resume from: the start, then the last item received.
     since: str = "1-0-0"
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -182,7 +182,7 @@ class Subscriber:
         self.changed.set()
 
     async def until(self, last: dict[str, int]) -> None:
-        """Everything up to these numbers is heard."""
+        """Wait until everything up to these numbers is received."""
         while any(self.heard.get(sandbox_id, 0) < seq for sandbox_id, seq in last.items()):
             self.changed.clear()
             await self.changed.wait()
@@ -196,7 +196,7 @@ def last_numbers(database_url: str, workers: Sequence[Worker]) -> dict[str, int]
 
 
 def assert_sound(database_url: str, workers: Sequence[Worker]) -> int:
-    """Nothing lost, nothing doubled, in order, told once; returns how many events there are."""
+    """Assert that nothing is lost, doubled, out of order or delivered twice; return the number of events."""
     total = 0
     with psycopg.connect(plain_url(database_url)) as connection:
         for worker in workers:

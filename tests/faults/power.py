@@ -48,7 +48,7 @@ class Disk:
             pytest.skip(f"root may not mount a disk image here: {error}")
 
     def mount(self) -> None:
-        """Switch it on. What is not synced is kept in memory for as long as ext4 can be told to."""
+        """Switch it on. Unsynced data stays in memory for as long as ext4's options allow."""
         _run("mount", "-o", "loop,commit=300", str(self._image), str(self.path))
 
     def cut(self) -> None:

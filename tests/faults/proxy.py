@@ -24,7 +24,7 @@ class Fault(StrEnum):
 
 
 class Proxy:
-    """Forwards connections to a port while the network is well. Connections keep the fault that they began with."""
+    """Forward connections to a port while the network works. Connections keep the fault that they started with."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -60,7 +60,7 @@ class Proxy:
         task = asyncio.create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        # One that is cancelled before it has begun closes nothing by itself.
+        # A task that is cancelled before it starts closes nothing by itself.
         task.add_done_callback(lambda _: writer.close())
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""A full disk: one sentence everywhere, no attempt is lost, and everything goes on when there is space again."""
+"""A full disk: one sentence everywhere, no attempt is used up, and everything continues when there is space again."""
 
 import os
 import random

@@ -59,7 +59,7 @@ async def test_who_hangs_up_while_the_database_is_slow_keeps_nobody_waiting(
                 assert not waiting.done()
                 await connection.rollback()
             assert (await in_commit, await waiting) == (200, 200)
-            # Whoever comes again is served as ever, and only now stored.
+            # Clients that retry are served, and only now are their events stored.
             assert await _post(api, http, leaving[0]) == 200
     finally:
         api.kill()

@@ -103,7 +103,7 @@ def assert_sound(platform: Platform, task_id: str) -> Json:
         assert len(uses) == len(set(uses))
     last = Counter(event["event_type"] for event in histories[-1])
     assert (last["agent.started"], last["agent.completed"], last["task.verified"]) == (1, 1, 1)
-    # The last attempt goes on with the conversation of the one before it.
+    # The last attempt resumes the conversation of the one before it.
     assert last["agent.tool_use"] == last["agent.tool_completed"] >= 1
     assert sum(event["event_type"] == "agent.tool_use" for events in histories for event in events) >= 3
     wait_for("every process and folder to be gone", lambda: not platform.processes() and not _folders(platform))
@@ -157,7 +157,7 @@ def test_the_next_attempt_starts_from_the_uncommitted_work_of_a_killed_one(platf
         steps:
           - tool: Bash
             input:
-              command: '[ -e begun ] && echo resumed > result || { touch begun; exec tail -f /dev/null; }'
+              command: '[ -e started ] && echo resumed > result || { touch started; exec tail -f /dev/null; }'
               timeout: 600000
           - text: done
         """,
@@ -179,7 +179,7 @@ def test_the_next_attempt_starts_from_the_uncommitted_work_of_a_killed_one(platf
 
 async def _has_begun(platform: Platform, sandbox_id: str) -> bool:
     provider = LocalProvider(platform.data_dir / "sandboxes")
-    argv = ["/usr/bin/test", "-e", "/workspace/begun"]
+    argv = ["/usr/bin/test", "-e", "/workspace/started"]
     return (await provider.exec(SandboxRef(sandbox_id), argv, timeout=timedelta(seconds=20))).exit_code == 0
 
 

@@ -30,7 +30,7 @@ def test_half_a_minute_without_an_api_costs_no_event_of_an_agent_that_works_on(p
 
     began = datetime.now(UTC)
     until = time.monotonic() + OUTAGE_SECONDS
-    # Whoever supervises it starts it again and again: it dies before it answers.
+    # Its supervisor restarts it repeatedly: it dies before it answers.
     while time.monotonic() < until:
         platform.kill_part("api")
     ended = datetime.now(UTC)

@@ -74,7 +74,7 @@ def _end(platform: Platform, disk: Disk) -> None:
 
 
 def _kill_users(path: Path) -> bool:
-    """Kill what works in a folder of the disk, names it, or was told of it; whether there was something."""
+    """Kill processes that work in a folder of the disk or name it; return whether there was one."""
     found = False
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -139,7 +139,7 @@ def test_what_a_platform_acknowledged_survives_every_power_cut(disk: Disk) -> No
         # In the long form the first cut comes right after the first start.
         wanted = len(ledger.done) + (1 if CUTS == 1 else chance.randint(min(number, 1), TASKS))
         wait_for("tasks to be completed", partial(ledger.has, platform, wanted), patience=PATIENCE * 2)
-        # The cut comes at any moment of what goes on then; an answer that came before it counts.
+        # The cut comes at any moment of this work; an answer that arrived before it counts.
         time.sleep(chance.choice([0, 0, 0.05, 0.3, 1.0]))
         ledger.look(platform)
         disk.cut()

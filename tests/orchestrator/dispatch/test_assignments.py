@@ -1,4 +1,4 @@
-"""What a sandbox is told of the settings."""
+"""The environment and the assignment that a sandbox receives."""
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncSession

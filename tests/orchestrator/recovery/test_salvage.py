@@ -200,7 +200,7 @@ async def test_two_orchestrators_save_a_sandbox_once_and_lose_nothing(
     assert not lost.folder.exists()
 
 
-async def test_only_the_holder_of_the_lease_renews_the_token(
+async def test_only_the_orchestrator_with_the_lease_renews_the_token(
     lose: Lose, make_context: MakeContext, database_url: str
 ) -> None:
     lost = await lose()

@@ -1,4 +1,4 @@
-"""Both ends of procrastinate: `work` runs a worker, `defer` adds a job for every line on standard input."""
+"""Both sides of procrastinate: `work` runs a worker, `defer` adds a job for every line on standard input."""
 
 import asyncio
 import importlib
@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-# Not among our dependencies, so it is known to the type checker on no machine.
+# Not a dependency of ours, so the type checker does not know it.
 _procrastinate: Any = importlib.import_module("procrastinate")
 
 
@@ -19,7 +19,7 @@ async def work(app: Any) -> None:
 
 
 async def defer(job: Any) -> None:
-    """One job per line."""
+    """Defer one job per line of standard input."""
     loop = asyncio.get_running_loop()
     print("ready", flush=True)
     while await loop.run_in_executor(None, sys.stdin.buffer.readline):
@@ -27,8 +27,8 @@ async def defer(job: Any) -> None:
 
 
 async def run(part: str, conninfo: str) -> None:
-    """Be one of both ends."""
-    # It warns that the application is made in the main module, which matters to its other commands only.
+    """Run one of the two sides."""
+    # It warns that the application is defined in the main module, which affects only its other commands.
     logging.getLogger("procrastinate").setLevel(logging.ERROR)
     app: Any = _procrastinate.App(connector=_procrastinate.PsycopgConnector(conninfo=conninfo))
 

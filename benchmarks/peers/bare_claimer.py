@@ -13,7 +13,7 @@ _CLAIM = """
 
 
 async def run(conninfo: str) -> None:
-    """Claim whatever is added, until killed."""
+    """Claim rows as they are added, until killed."""
     connect = psycopg.AsyncConnection.connect
     async with await connect(conninfo, autocommit=True) as hands, await connect(conninfo, autocommit=True) as ears:
         await ears.execute("LISTEN queued")

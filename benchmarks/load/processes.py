@@ -1,4 +1,4 @@
-"""What the kernel tells of a platform's sandboxes: their processes, when each started, the memory it takes."""
+"""Read the processes of a platform's sandboxes from the kernel: start time, memory, processor time."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
-#: How the processes of a sandbox are told apart, by what their command lines hold; the first that fits is taken.
+#: The kinds of a sandbox's processes by a part of their command lines; the first match counts.
 _KINDS = {
     "supervisor": "/sandboxes",
     "agent": "omoi_os.worker.agents.claude.driver",
@@ -31,12 +31,12 @@ class Process:
 
     @property
     def kind(self) -> str:
-        """Its part in a sandbox."""
+        """Return its role in a sandbox."""
         return next((kind for kind, sign in _KINDS.items() if sign in self.command), "other")
 
     @property
     def pss_bytes(self) -> int:
-        """The memory that it takes, what is shared being divided among those that share it."""
+        """Return its proportional set size: shared memory is divided among the processes that share it."""
         try:
             lines = Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines()
         except OSError:
@@ -45,7 +45,7 @@ class Process:
 
 
 def survey() -> dict[int, Process]:
-    """Every process."""
+    """Return every process by its id."""
     booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     found = {}
     for entry in Path("/proc").iterdir():
@@ -61,7 +61,7 @@ def survey() -> dict[int, Process]:
 
 
 def of_sandboxes(data_dir: Path, sandbox_id: str = "") -> list[Process]:
-    """The supervisors below a data folder, or one sandbox's alone, with everything under them."""
+    """Return the supervisors below a data folder, or that of one sandbox, with all their descendants."""
     processes = survey()
     sign = str(data_dir / "sandboxes" / sandbox_id)
     chosen = {pid for pid, process in processes.items() if sign in process.command}

@@ -1,4 +1,4 @@
-"""From a person's message to an agent in the middle of a command: P10 of the goals."""
+"""Measure how fast a message reaches an agent that is running a command: P10."""
 
 import os
 import select
@@ -13,17 +13,17 @@ from pathlib import Path
 from benchmarks.figures import Beside, Figure
 from tests.e2e.platform import Json, Platform, wait_for
 
-#: Later than the message can be at the worker.
+#: Longer than a message takes to reach the worker.
 _COMMAND_SECONDS = 2
 _BOUNDARY_LIMIT_MS = 100.0
 _INTERRUPT_LIMIT_MS = 500.0
 _PATIENCE_SECONDS = 60.0
 
-#: The command says itself when it ends; its name tells it from all others.
+#: The command prints when it ends; its argument identifies it among all processes.
 _SCRIPTS = {
     "boundary": (
         f'python3 -c "import time; time.sleep({_COMMAND_SECONDS}); print(time.time())"',
-        "match: hear a message",
+        "match: receive a message",
     ),
     "interrupt": ('python3 -c "import time; time.sleep(3600)" the-long-command', "match: be interrupted"),
 }
@@ -31,7 +31,7 @@ _SCRIPTS = {
 
 @contextmanager
 def running() -> Iterator[Platform]:
-    """A platform with the scripts of this benchmark."""
+    """Run a platform with the scripts of this benchmark."""
     folder = Path(tempfile.mkdtemp(prefix="omoi-bench-", dir="/tmp"))
     platform = Platform(folder, OMOI_LINGER_SECONDS="0")
     for name, (command, match) in _SCRIPTS.items():
@@ -46,22 +46,22 @@ def running() -> Iterator[Platform]:
 
 
 def _busy(platform: Platform, project_id: str, prompt: str) -> tuple[str, str]:
-    """A task, and its sandbox, whose agent is in its command."""
+    """Return a task and its sandbox once the agent runs its command."""
     task_id = str(platform.post("/sandboxes", {"project_id": project_id, "prompt": prompt})["task_id"])
     sandbox_id = str(platform.until(task_id, "running")["sandbox_id"])
     platform.event(sandbox_id, "agent.tool_use")
     return task_id, sandbox_id
 
 
-def _say(platform: Platform, sandbox_id: str, **fields: str) -> str:
-    said = platform.post(f"/sandboxes/{sandbox_id}/messages", {"content": "hello", **fields})
-    return str(said["message_id"])
+def _send(platform: Platform, sandbox_id: str, **fields: str) -> str:
+    queued = platform.post(f"/sandboxes/{sandbox_id}/messages", {"content": "hello", **fields})
+    return str(queued["message_id"])
 
 
-def hear(platform: Platform, project_id: str) -> float:
-    """Milliseconds from the end of the command to the message's being in a request to the model."""
-    task_id, sandbox_id = _busy(platform, project_id, "Please hear a message")
-    message_id = _say(platform, sandbox_id)
+def receive(platform: Platform, project_id: str) -> float:
+    """Return the milliseconds from the end of the command to the model request with the message."""
+    task_id, sandbox_id = _busy(platform, project_id, "Please receive a message")
+    message_id = _send(platform, sandbox_id)
     seen = wait_for("the message to be seen", lambda: _seen(platform, sandbox_id, message_id))
     ended = float(platform.event(sandbox_id, "agent.tool_completed")["event_data"]["output"])
     platform.finished(task_id)
@@ -74,16 +74,16 @@ def _seen(platform: Platform, sandbox_id: str, message_id: str) -> str | None:
 
 
 def interrupt(platform: Platform, project_id: str) -> float:
-    """Milliseconds from before the `POST` to the death of the running command."""
+    """Return the milliseconds from before the `POST` to the end of the running command."""
     task_id, sandbox_id = _busy(platform, project_id, "Please be interrupted")
     command = wait_for("the command", _long_command)
     handle = os.pidfd_open(command)
     try:
-        began = time.perf_counter()
-        _say(platform, sandbox_id, message_type="interrupt")
+        started = time.perf_counter()
+        _send(platform, sandbox_id, message_type="interrupt")
         if not select.select([handle], [], [], _PATIENCE_SECONDS)[0]:
             raise RuntimeError(f"the command still ran {_PATIENCE_SECONDS:g} s after the interrupt")
-        took = (time.perf_counter() - began) * 1000
+        took = (time.perf_counter() - started) * 1000
     finally:
         os.close(handle)
     platform.finished(task_id)
@@ -100,13 +100,13 @@ def _long_command() -> int | None:
 
 
 def figures(rounds: int) -> list[Figure]:
-    """The report's lines."""
+    """Measure P10 and return its figures."""
     with running() as platform:
         project_id = platform.project()
         # The first round fills caches and is not counted.
-        heard = [hear(platform, project_id) for _ in range(rounds + 1)][1:]
+        received = [receive(platform, project_id) for _ in range(rounds + 1)][1:]
         stopped = [interrupt(platform, project_id) for _ in range(rounds)]
     return [
-        Figure("P10 tool boundary → in a model request", heard, Beside("limit", [_BOUNDARY_LIMIT_MS] * rounds), 1.0),
+        Figure("P10 tool boundary → in a model request", received, Beside("limit", [_BOUNDARY_LIMIT_MS] * rounds), 1.0),
         Figure("P10 interrupt → the command is dead", stopped, Beside("limit", [_INTERRUPT_LIMIT_MS] * rounds), 1.0),
     ]

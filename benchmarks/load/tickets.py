@@ -1,4 +1,4 @@
-"""One ticket after another through the real platform, with the time of every step."""
+"""Send one ticket after another through the real platform and record the time of every step."""
 
 import asyncio
 import time
@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import psycopg
 
-from benchmarks import processes
-from benchmarks.model import Call, Model
-from benchmarks.processes import Process
+from benchmarks.load import processes
+from benchmarks.load.model_host import Call, Model
+from benchmarks.load.processes import Process
 from omoi_os.bus.postgres import CHANNEL
 from omoi_os.db import embedded
 from omoi_os.db.base import plain_url
@@ -23,22 +23,22 @@ from tests.e2e.platform import Platform
 
 PATIENCE = 60.0
 
-#: How long the sandboxes have to be idle to count as at rest.
+#: How long sandboxes must use no processor time to count as idle.
 _REST_SECONDS = 0.5
 
 
 @dataclass(slots=True)
 class Timeline:
-    """When each step of one ticket was done, in seconds of the machine's clock."""
+    """When each step of one ticket was done, in seconds of the system clock."""
 
     posted: float  #: just before the ticket was sent
-    handled: float = 0.0  #: the API began with it: its row's `created_at`
+    handled: float = 0.0  #: the API started to process it: its row's `created_at`
     queued: float = 0.0  #: its task was committed
     claimed: float = 0.0  #: the claim was committed
-    folder: float = 0.0  #: the provider had begun to make the sandbox
+    folder: float = 0.0  #: the provider started to create the sandbox
     up: float = 0.0  #: the provider had its first process running
-    reported: float = 0.0  #: the worker wrote down its first event
-    received: float = 0.0  #: the API began with that event: its row's `created_at`
+    reported: float = 0.0  #: the worker recorded its first event
+    received: float = 0.0  #: the API started to process that event: its row's `created_at`
     durable: float = 0.0  #: that event was committed
     seen: float = 0.0  #: a client that was woken by the commit had read it
     agent: float = 0.0  #: the agent's process, which imports the SDK, was started
@@ -47,53 +47,53 @@ class Timeline:
     processes: list[tuple[Process, int]] = field(default_factory=list)  #: what ran then, each with its PSS in bytes
 
     def since_post(self, moment: float) -> float:
-        """Milliseconds from the ticket."""
+        """Return the milliseconds from sending the ticket to a moment."""
         return (moment - self.posted) * 1000
 
 
 class Desk:
-    """Hands in tickets and follows them by what the database announces, so that no polling disturbs the machine."""
+    """Create tickets and follow them by the database's notifications, because polling would disturb the machine."""
 
     def __init__(self, platform: Platform, model: Model) -> None:
         self._platform = platform
         self._model = model
-        self._heard: dict[str, asyncio.Queue[float]] = defaultdict(asyncio.Queue)
+        self._notified: dict[str, asyncio.Queue[float]] = defaultdict(asyncio.Queue)
         self._project = ""
         self.conninfo = plain_url(embedded.url(platform.data_dir))
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator["Desk"]:
-        """Connected to the platform's API and database."""
+        """Connect to the platform's API and database."""
         headers = {"Authorization": f"Bearer {self._platform.token}"}
         base_url = f"{self._platform.url}/api/v1"
         connect = psycopg.AsyncConnection.connect
         async with (
             httpx.AsyncClient(base_url=base_url, headers=headers, trust_env=False, timeout=PATIENCE) as self._http,
             await connect(self.conninfo, autocommit=True) as self._rows,
-            await connect(self.conninfo, autocommit=True) as ears,
+            await connect(self.conninfo, autocommit=True) as notifications,
         ):
-            await ears.execute(f"LISTEN {CHANNEL}")
-            listening = asyncio.create_task(self._listen(ears))
+            await notifications.execute(f"LISTEN {CHANNEL}")
+            listening = asyncio.create_task(self._listen(notifications))
             self._project = str((await self._post("/projects", {"name": "benchmark"}))["id"])
             try:
                 yield self
             finally:
                 listening.cancel()
 
-    async def hand_in(self) -> Timeline:
-        """One ticket, from before it is sent until its task has ended."""
+    async def run_ticket(self) -> Timeline:
+        """Create one ticket and follow it until its task has ended."""
         expected = self._model.expect()
         timeline = Timeline(posted=time.time())
         ticket = await self._post("/tickets", {"title": "Do nothing", "project_id": self._project})
         task_id = str(ticket["tasks"][0]["id"])
         timeline.handled = _moment(ticket["created_at"])
         async with asyncio.timeout(PATIENCE):
-            # The task's row is announced with each change: it is made, claimed, and runs with the first event.
-            heard = self._heard[f"tasks:{task_id}"]
-            timeline.queued = await heard.get()
-            timeline.claimed = await heard.get()
+            # Each change of the task's row is announced: created, claimed, running with the first event.
+            notified = self._notified[f"tasks:{task_id}"]
+            timeline.queued = await notified.get()
+            timeline.claimed = await notified.get()
             sandbox_id, gateway_socket = await self._sandbox_of(task_id)
-            timeline.durable = await heard.get()
+            timeline.durable = await notified.get()
             started = await self._started(sandbox_id)
             timeline.seen = time.time()
             timeline.reported, timeline.received = _moment(started["occurred_at"]), _moment(started["created_at"])
@@ -102,7 +102,7 @@ class Desk:
         return timeline
 
     async def at_rest(self, *, waiting: int = 0) -> list[Process]:
-        """The sandboxes' processes, once that many agents wait and nothing has used the processor for a while."""
+        """Return the sandboxes' processes once that many agents wait and none has used processor time for a while."""
         async with asyncio.timeout(PATIENCE):
             before = -1.0
             while True:
@@ -114,7 +114,7 @@ class Desk:
                 await asyncio.sleep(_REST_SECONDS)
 
     def _look(self, timeline: Timeline, call: Call, gateway_socket: str) -> None:
-        """What can be seen of the sandbox while its first call waits for an answer."""
+        """Record the sandbox's processes while its first model call waits for an answer."""
         timeline.called = call.at
         found = processes.of_sandboxes(self._platform.data_dir, gateway_socket)
         timeline.processes = [(process, process.pss_bytes) for process in found]
@@ -124,9 +124,9 @@ class Desk:
         timeline.folder, timeline.up = _written(folder / "spec.json"), _written(folder / "state.json")
         call.released.set()
 
-    async def _listen(self, ears: "psycopg.AsyncConnection[Any]") -> None:
-        async for notice in ears.notifies():
-            self._heard[notice.payload].put_nowait(time.time())
+    async def _listen(self, notifications: "psycopg.AsyncConnection[Any]") -> None:
+        async for notice in notifications.notifies():
+            self._notified[notice.payload].put_nowait(time.time())
 
     async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         response = await self._http.post(path, json=body)
@@ -145,10 +145,10 @@ class Desk:
         return dict(response.json()["items"][0])
 
     async def _until_ended(self, task_id: str) -> None:
-        heard = self._heard[f"tasks:{task_id}"]
+        notified = self._notified[f"tasks:{task_id}"]
         query = "SELECT status FROM tasks WHERE id = %s"
         while (row := await (await self._rows.execute(query, [task_id])).fetchone()) and row[0] != "failed":
-            await heard.get()
+            await notified.get()
 
 
 def _moment(text: str) -> float:

@@ -1,4 +1,4 @@
-"""A program of many subscribers, as cheap as can be, that notes when each line reaches each of them.
+"""Many cheap subscribers in one program, recording when each line reaches each of them.
 
 Usage: subscribers PORT TOKEN, then a JSON list on the first line of the input: a query for each subscriber, or null for
 a bare TCP connection. It prints `ready`, and for every further line of the input what arrived since the last one.
@@ -18,7 +18,7 @@ _AT_ONCE = 50
 
 
 class _Subscriber(asyncio.Protocol):
-    """Shakes hands if it has a query, then notes the time and the `t` of every line."""
+    """Open the WebSocket if there is a query, then record the time and the `t` of every line."""
 
     def __init__(self, request: bytes | None, arrivals: list[tuple[float, float]]) -> None:
         self._request = request
@@ -42,7 +42,7 @@ class _Subscriber(asyncio.Protocol):
                     raise RuntimeError(head.decode())
                 self.opened.set_result(None)
             return
-        # A line may come in two parts, but its `t` is not cut: what follows it in the same part is enough.
+        # A line may arrive in two parts, but its `t` is never split.
         for found in _SENT.findall(data):
             self._arrivals.append((now, float(found)))
 

@@ -1,4 +1,4 @@
-"""A load generator in a process of its own: posts bodies over kept connections and prints what it measured."""
+"""A load generator, run as a separate process: post bodies over open connections and print the measurements."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ import uvloop
 
 @dataclass
 class Sender:
-    """One connection of one sandbox, whose events it numbers."""
+    """One connection of one sandbox, numbering its events."""
 
     host: str
     port: int
@@ -21,7 +21,7 @@ class Sender:
     token: str
     per_post: int
     numbers: "count[int]"
-    #: Whether it sends more than is taken, and takes a refusal for an answer.
+    #: Whether it sends more than is accepted, so that refusals count as answers.
     floods: bool = False
 
     async def open(self) -> None:
@@ -29,7 +29,7 @@ class Sender:
         self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
 
     async def post(self) -> None:
-        """One post with the next numbers, answered."""
+        """Send one post with the next numbers and wait for its answer."""
         events = [
             b'{"event_type":"agent.tool_completed","seq":%d,"event_data":{"tool":"Bash","tool_use_id":"toolu_%d",'
             b'"is_error":false,"duration_ms":12,"output":"%b"}}' % (number, number, b"All checks passed. " * 12)
@@ -48,7 +48,7 @@ class Sender:
 
 
 async def closed_loop(senders: list[Sender], *, seconds: float) -> dict[str, Any]:
-    """Each sender posts as soon as it has its answer."""
+    """Let each sender post as soon as it has its answer."""
     over = time.perf_counter() + seconds
     took: list[float] = []
 
@@ -63,7 +63,7 @@ async def closed_loop(senders: list[Sender], *, seconds: float) -> dict[str, Any
 
 
 async def open_loop(senders: list[Sender], *, seconds: float, rate: float) -> dict[str, Any]:
-    """Posts begin at their times, whatever became of those before; waiting for a free connection counts too."""
+    """Post at fixed times, whatever happens to earlier posts; waiting for a free connection counts too."""
     free: asyncio.Queue[Sender] = asyncio.Queue()
     for sender in senders:
         free.put_nowait(sender)
@@ -86,7 +86,7 @@ async def open_loop(senders: list[Sender], *, seconds: float, rate: float) -> di
 
 
 async def main(plan: dict[str, Any]) -> None:
-    """Carry out the plan that came on standard input."""
+    """Carry out the plan on standard input."""
     senders = [
         Sender(
             *(plan["host"], plan["port"], each["path"], each["token"], plan["per_post"], count(each["first"])),
@@ -94,7 +94,7 @@ async def main(plan: dict[str, Any]) -> None:
         )
         for each in plan["senders"]
     ]
-    # All at once: the server hangs up on connections that nothing comes by.
+    # Connect all at once: the server closes connections that stay silent.
     await asyncio.gather(*(sender.open() for sender in senders))
     await asyncio.gather(*(sender.post() for sender in senders))
     if plan.get("rate"):

@@ -1,4 +1,4 @@
-"""What events are held against: a server that stores nothing, and one that stores them the usual way."""
+"""The peers of ingest: a server that stores nothing, and one that stores events the usual way."""
 
 import asyncio
 import socket
@@ -34,7 +34,7 @@ class Posted(BaseModel):
 
 
 def empty() -> ASGIApp:
-    """Reads the body and says so."""
+    """Read the body and answer."""
 
     async def post(request: Request) -> Response:
         await request.body()
@@ -44,7 +44,7 @@ def empty() -> ASGIApp:
 
 
 def usual(database_url: str) -> ASGIApp:
-    """FastAPI and SQLAlchemy as their tutorials put them together: a session, an object and a commit per request."""
+    """FastAPI and SQLAlchemy as in their tutorials: a session, an object and a commit per request."""
     tables.Base.registry.configure()
     app = FastAPI()
     sessions = make_sessions(make_engine(database_url))
@@ -95,7 +95,7 @@ def usual(database_url: str) -> ASGIApp:
 
 
 def main(kind: str, database_url: str) -> None:
-    """Serve on a free port, which is printed, until killed."""
+    """Serve on a free port, print it, and run until killed."""
     listener = socket.create_server(("127.0.0.1", 0))
     app = empty() if kind == "empty" else usual(database_url)
     config = uvicorn.Config(app, http=Wire, lifespan="off", access_log=False, server_header=False, log_level="warning")

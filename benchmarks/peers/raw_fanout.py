@@ -1,4 +1,4 @@
-"""The floor of a fan-out: for every line of the input, the same bytes to every one of so many TCP connections."""
+"""The floor of a fan-out: send every line of standard input to each of N TCP connections."""
 
 import asyncio
 import sys
@@ -29,7 +29,7 @@ async def _main() -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     print(server.sockets[0].getsockname()[1], flush=True)
     while await reader.readline():
-        # The system has accepted them all before this process does.
+        # The kernel has accepted all connections before this process does.
         await complete.wait()
         line = f'{{"t": {time.time()}}}'.encode().ljust(_SIZE)
         for peer in peers:

@@ -1,4 +1,4 @@
-"""The floors of a start: bubblewrap with the full profile and nothing of ours inside."""
+"""The floors of a start: bubblewrap with the full profile and none of our code inside."""
 
 import asyncio
 import contextlib
@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.model import Model
+from benchmarks.load.model_host import Model
 from omoi_os.protocol import paths
 from omoi_os.providers.local.host import bubblewrap, profile, seccomp
 
 _MEMORY_BYTES = 1 << 30
 
-#: The least that brings an agent to its first call: import the SDK, start its CLI, say something.
+#: The shortest program with a model call: import the SDK, start its CLI, send a prompt.
 _AGENT = """
 import asyncio, sys
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
@@ -33,21 +33,21 @@ asyncio.run(main())
 
 
 def compile_sdk() -> None:
-    """Leave the bytecode of the SDK and of all that it imports behind, so that no floor has to compile anything."""
+    """Compile the SDK and its imports, so that no floor has to."""
     subprocess.run([sys.executable, "-I", "-c", "import claude_agent_sdk"], env={}, check=True)
 
 
 async def bubblewrap_and_python() -> float:
-    """Milliseconds from the call of bwrap to the end of an interpreter that does nothing inside."""
+    """Return the milliseconds from starting bwrap to the end of an interpreter that does nothing inside."""
     with _sandbox("-I", "-S", "-c", "pass") as (command, fds):
         begun = time.perf_counter()
-        # Nothing else is to be done meanwhile, and the loop's way of starting programs is slower.
+        # Nothing else runs meanwhile, and asyncio starts programs more slowly.
         subprocess.run(command, env={}, pass_fds=fds, check=True)  # noqa: ASYNC221
         return (time.perf_counter() - begun) * 1000
 
 
 async def bubblewrap_and_agent(model: Model) -> float:
-    """Milliseconds from the call of bwrap to the model's first call by an SDK that nothing of ours stands around."""
+    """Return the milliseconds from starting bwrap to the first model call of an SDK without our code around it."""
     environment = {
         "ANTHROPIC_BASE_URL": model.url,
         "ANTHROPIC_AUTH_TOKEN": "none",
@@ -84,7 +84,7 @@ async def bubblewrap_and_agent(model: Model) -> float:
 def _sandbox(
     *arguments: str, network: bool = False, environment: Mapping[str, str] | None = None
 ) -> Iterator[tuple[list[str], list[int]]]:
-    """The command that runs this interpreter in a bare sandbox, and the descriptors that it inherits."""
+    """Return the command that runs this interpreter in a bare sandbox, and the descriptors that it inherits."""
     folder = Path(tempfile.mkdtemp(prefix="omoi-floor-"))
     program = os.memfd_create("seccomp")
     try:
@@ -108,7 +108,7 @@ def _sandbox(
 
 
 def _options(folder: Path) -> list[str]:
-    """The profile's options, with everything in the folder that they bind."""
+    """Return the profile's options, with everything that they mount created in the folder."""
     options = profile.arguments(
         profile.look_at_host(), folder, gateway_folder=None, mirror=None, memory_bytes=_MEMORY_BYTES
     )

@@ -19,7 +19,7 @@ _ADD = (
 
 
 async def make_database(conninfo: str) -> str:
-    """A database of the benchmarks' own on the same server; returns its address."""
+    """Create a separate database on the same server and return its address."""
     async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
         await connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(_DATABASE)))
     return make_conninfo(conninfo, dbname=_DATABASE)
@@ -33,7 +33,7 @@ class BareQueue:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["BareQueue"]:
-        """With a claimer at work in a process of its own."""
+        """Run a claimer in a separate process."""
         connect = psycopg.AsyncConnection.connect
         async with (
             await connect(self._conninfo, autocommit=True) as self._hands,
@@ -44,11 +44,11 @@ class BareQueue:
                 "status text NOT NULL DEFAULT 'queued')"
             )
             await self._ears.execute("LISTEN claimed")
-            async with _program("benchmarks.bare_claimer", self._conninfo):
+            async with _program("benchmarks.peers.bare_claimer", self._conninfo):
                 yield self
 
     async def measure(self) -> float:
-        """Milliseconds from just before a row is added to the news that its claim is committed."""
+        """Return the milliseconds from just before a row is added to the notification of its committed claim."""
         begun = time.perf_counter()
         await self._hands.execute(_ADD)
         async for _ in self._ears.notifies(stop_after=1, timeout=10):
@@ -57,27 +57,27 @@ class BareQueue:
 
 
 class Procrastinate:
-    """The peer: one process defers a job, another's worker begins it."""
+    """procrastinate: one process defers a job, the worker in another one starts it."""
 
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
 
     @staticmethod
     def installed() -> bool:
-        """Whether there is such a peer here."""
+        """Return whether procrastinate is installed."""
         return importlib.util.find_spec("procrastinate") is not None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["Procrastinate"]:
-        """With a worker and a producer, each in a process of its own."""
+        """Run a worker and a producer, each in a separate process."""
         async with (
-            _program("benchmarks.procrastinate_peer", "work", self._conninfo) as self._worker,
-            _program("benchmarks.procrastinate_peer", "defer", self._conninfo) as self._producer,
+            _program("benchmarks.peers.procrastinate_peer", "work", self._conninfo) as self._worker,
+            _program("benchmarks.peers.procrastinate_peer", "defer", self._conninfo) as self._producer,
         ):
             yield self
 
     async def measure(self) -> float:
-        """Milliseconds from just before a job is deferred to the first line of its function."""
+        """Return the milliseconds from just before a job is deferred to the first line of its function."""
         assert self._producer.stdin is not None
         assert self._worker.stdout is not None
         self._producer.stdin.write(b"\n")
@@ -86,14 +86,14 @@ class Procrastinate:
 
 @asynccontextmanager
 async def _program(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """One of our own programs, from its first line, `ready`, to the end of the block."""
+    """Run one of the benchmark's programs; enter the block once it has printed `ready`."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     try:
         assert process.stdout is not None
         if await process.stdout.readline() != b"ready\n":
-            raise RuntimeError(f"{arguments[0]} did not start; what it printed above says why")
+            raise RuntimeError(f"{arguments[0]} did not start; see its output above")
         yield process
     finally:
         with suppress(ProcessLookupError):

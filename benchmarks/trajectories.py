@@ -1,4 +1,4 @@
-"""Reading what came out of a sandbox: P11 of the goals, in a table of millions of events."""
+"""Measure reading a trajectory in a table of millions of events: P11."""
 
 import asyncio
 import shutil
@@ -24,7 +24,7 @@ from omoi_os.sandboxes import repository
 from tests.builders import a_work_sandbox
 
 _FEW, _MANY = 100, 100_000
-#: The other events of the table, in sandboxes of so many each.
+#: The other events of the table, and how many of them each sandbox has.
 _ROWS, _EACH = 10_000_000, 10_000
 _LOOKS = 200
 _PAGE = 50
@@ -40,7 +40,7 @@ _FILL = """
 
 
 async def measure(rounds: int, *, rows: int = _ROWS) -> list[Figure]:
-    """A page of a long trajectory beside the least that a query can take, and beside that of a short one."""
+    """Measure a page of a long trajectory next to `select 1` and next to a page of a short one."""
     async with _filled(rows) as (sessions, few, many):
         found = [await _round(sessions, few, many) for _ in range(rounds)]
     least, short, long = ([sample[number] for sample in found] for number in range(3))

@@ -1,4 +1,4 @@
-"""A model's host that notes when it is called and answers with one sentence."""
+"""A model host that records when it is called and answers with one sentence."""
 
 import asyncio
 import time
@@ -24,26 +24,26 @@ _ANSWER = {
 
 @dataclass(slots=True)
 class Call:
-    """One call, which waits for its answer until it is released."""
+    """One call, answered when it is released."""
 
     at: float
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Model:
-    """Holds the first call after `expect`, so that the caller can be looked at; all others are answered at once."""
+    """Hold the first call after `expect`, so that its caller can be measured; answer all others at once."""
 
     def __init__(self) -> None:
         self.url = ""
         self._expected: asyncio.Future[Call] | None = None
 
     def expect(self) -> "asyncio.Future[Call]":
-        """The next call, once it comes."""
+        """Return a future of the next call."""
         self._expected = asyncio.get_running_loop().create_future()
         return self._expected
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """One message, streamed."""
+        """Answer with one streamed message."""
         call = Call(time.time())
         if self._expected is not None and not self._expected.done():
             self._expected.set_result(call)
@@ -55,7 +55,7 @@ class Model:
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[Model]:
-    """A model's host on loopback."""
+    """Serve the model host on loopback."""
     model = Model()
     app = web.Application(client_max_size=1 << 26)
     app.router.add_post("/v1/messages", model.answer)

@@ -1,0 +1,1 @@
+"""What drives and observes the platform: load generators, a model host, tickets with timings."""
