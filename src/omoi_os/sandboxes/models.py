@@ -196,7 +196,7 @@ class SandboxMessage(Base):
 class Transcript(Base):
     """The agent's conversation as its SDK writes it, in parts; a later attempt can resume it."""
 
-    __tablename__ = "claude_session_transcripts"
+    __tablename__ = "session_transcripts"
 
     sandbox_id: Mapped[str] = mapped_column(ForeignKey("sandboxes.id"), primary_key=True)
     task_id: Mapped[UUID] = mapped_column(ForeignKey("tasks.id"), index=True)
@@ -211,10 +211,10 @@ class Transcript(Base):
 class TranscriptPart(Base):
     """What one turn added to a conversation, compressed."""
 
-    __tablename__ = "claude_session_transcript_parts"
+    __tablename__ = "session_transcript_parts"
 
     sandbox_id: Mapped[str] = mapped_column(
-        ForeignKey("claude_session_transcripts.sandbox_id", ondelete="CASCADE"), primary_key=True
+        ForeignKey("session_transcripts.sandbox_id", ondelete="CASCADE"), primary_key=True
     )
     #: Where it begins in the worker's file.
     start: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

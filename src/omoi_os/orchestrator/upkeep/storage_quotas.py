@@ -29,7 +29,7 @@ SELECT project_id, sum(size)::int8 FROM (
     UNION ALL
     SELECT s.project_id, octet_length(b.content) FROM sandbox_blobs b JOIN sandboxes s ON s.id = b.sandbox_id
     UNION ALL
-    SELECT s.project_id, t.size_bytes FROM claude_session_transcripts t JOIN sandboxes s ON s.id = t.sandbox_id
+    SELECT s.project_id, t.size_bytes FROM session_transcripts t JOIN sandboxes s ON s.id = t.sandbox_id
 ) AS sizes GROUP BY project_id
 """
 
