@@ -50,20 +50,20 @@ async def measure(files: int, rounds: int) -> dict[str, list[float]]:
     """Return the milliseconds of each way, measured in turns."""
     folder = Path(tempfile.mkdtemp(prefix="omoi-bench-", dir="/tmp"))
     try:
-        forge = LocalForge(folder / "repos")
+        forge, mirrors = LocalForge(folder / "repos"), Mirrors(folder / "repos")
         repository = Repository(uuid4(), None, None, "main", str(await asyncio.to_thread(_seed, folder, files)))
         await forge.ensure_repository(repository)
         await forge.create_branch(repository, _BRANCH)
         # Prepare one for every size, to see from which size on it is worth it.
         checkouts.MIN_FILES = 1
-        await Mirrors(forge.root).prepare_checkout(repository)
+        await mirrors.prepare_checkout(repository)
         provider = LocalProvider(folder / "sandboxes")
         provider.check()
         ways = WAYS if provider.has_checkouts else WAYS[:-1]
         samples: dict[str, list[float]] = {way: [] for way in ways}
         for number in range(rounds + 1):
             for way in ways:
-                took = await _time(provider, _spec(provider, forge, repository, way=way))
+                took = await _time(provider, _spec(provider, mirrors, repository, way=way))
                 if number:
                     samples[way].append(took)
         return samples
@@ -83,7 +83,7 @@ def _seed(folder: Path, files: int) -> Path:
     return seed
 
 
-def _spec(provider: LocalProvider, forge: LocalForge, repository: Repository, *, way: str) -> SandboxSpec:
+def _spec(provider: LocalProvider, mirrors: Mirrors, repository: Repository, *, way: str) -> SandboxSpec:
     assignment = Assignment(
         sandbox_id="benchmark",
         task_id=str(uuid4()),
@@ -102,8 +102,8 @@ def _spec(provider: LocalProvider, forge: LocalForge, repository: Repository, *,
         env={"PATH": "/usr/bin:/bin", "HOME": paths.HOME},
         resources=Resources(memory_bytes=2 << 30, cpus=2, pids=256, disk_bytes=4 << 30),
         lifetime=_SOON,
-        mirror=forge.mirror(repository),
-        checkout=forge.checkout(repository) if way == "overlay" else None,
+        mirror=mirrors.find(repository),
+        checkout=mirrors.checkout(repository) if way == "overlay" else None,
     )
 
 

@@ -21,7 +21,7 @@ from omoi_os.db.migrate import upgrade
 from omoi_os.projects.models import Project
 from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import SandboxState
-from omoi_os.tasks import repository, service
+from omoi_os.tasks import service, turns
 from tests.builders import a_project, a_task, a_ticket, a_work_sandbox
 
 _FEW, _MANY = 100, 100_000
@@ -71,7 +71,7 @@ async def _live(sessions: Sessions, project_id: UUID) -> None:
         project = await session.get_one(Project, project_id)
         task = await a_task(session, bus, await a_ticket(session, project, title=f"Task {uuid4().hex}"))
     async with sessions.begin() as session:
-        ready = await repository.ready_tasks(session, now=now, without=set(), limit=5)
+        ready = await turns.ready_tasks(session, now=now, without=set(), limit=5)
         (task,) = [each.task for each in ready if each.task.id == task.id]
         sandbox, _ = await a_work_sandbox(session, bus, task, now=now)
         await sandboxes.mark_started(session, bus, sandbox, provider_ref="here", now=now)

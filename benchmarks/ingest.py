@@ -109,6 +109,7 @@ async def _beside_a_flood(bench: Bench) -> dict[str, Any]:
     """Measure the slow rate again while another sandbox sends as fast as its connection allows."""
     flood = _post(bench.api.port, await bench.reporters(1), per_post=_FLOOD_BATCH, seconds=_SECONDS + 2, floods=True)
     neighbours = _post(bench.api.port, await bench.reporters(_CONNECTIONS), rate=_SLOW_RATE)
+    measured: dict[str, Any]
     _, measured = await asyncio.gather(flood, neighbours)
     return measured
 

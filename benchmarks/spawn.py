@@ -107,6 +107,7 @@ async def _desk(host: Model, **environment: str) -> AsyncIterator[Desk]:
     folder = Path(tempfile.mkdtemp(prefix="omoi-bench-", dir="/tmp"))
     platform = Platform(
         folder,
+        prepared=None,
         ANTHROPIC_BASE_URL=host.url,
         ANTHROPIC_API_KEY="none",
         OMOI_MODEL="benchmark",
