@@ -16,11 +16,12 @@ class TicketStatus(StrEnum):
 
     BACKLOG = "backlog"  #: no task has started
     ANALYZING = "analyzing"  #: its spec is being worked out
-    BUILDING = "building"  #: an agent is at it
-    TESTING = "testing"  #: what was made is being verified
-    DONE = "done"  #: every task is completed
-    BLOCKED = "blocked"  #: a task failed or waits for another ticket; a person may have to act
-    CANCELLED = "cancelled"  #: a person stopped it
+    BUILDING = "building"  #: an agent is working, or more tasks are queued after the first
+    TESTING = "testing"  #: a result is being verified
+    DONE = "done"  #: every task is completed, apart from cancelled ones
+    BLOCKED = "blocked"  #: every open task waits for another task
+    FAILED = "failed"  #: no task is open and one has failed; a person can retry it
+    CANCELLED = "cancelled"  #: every task was cancelled
 
 
 class Ticket(Base):
@@ -45,7 +46,7 @@ class Ticket(Base):
 
 
 class TicketDependency(Base):
-    """One ticket waits for another."""
+    """One ticket depends on another."""
 
     __tablename__ = "ticket_dependencies"
 

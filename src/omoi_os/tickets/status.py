@@ -1,26 +1,29 @@
-"""A ticket's status, derived from its tasks."""
+"""Derives the status of a ticket from the states of its tasks."""
 
 from collections.abc import Collection
 
-from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.lifecycle import OPEN, TaskState
 from omoi_os.tickets.models import TicketStatus
 
 
 def derive(states: Collection[TaskState]) -> TicketStatus:
-    """What the tasks' states add up to."""
+    """Return the status of a ticket whose tasks have these states."""
     if not states:
         return TicketStatus.BACKLOG
-    if all(state == TaskState.CANCELLED for state in states):
-        return TicketStatus.CANCELLED
-    live = [state for state in states if state != TaskState.CANCELLED]
-    if all(state == TaskState.COMPLETED for state in live):
-        return TicketStatus.DONE
-    if TaskState.FAILED in live:
-        return TicketStatus.BLOCKED
-    if TaskState.ASSIGNED in live or TaskState.RUNNING in live:
+    ended = {state for state in states if state not in OPEN}
+    open_states = {state for state in states if state in OPEN}
+    if not open_states:
+        return _of_ended(ended)
+    if TaskState.ASSIGNED in open_states or TaskState.RUNNING in open_states:
         return TicketStatus.BUILDING
-    if TaskState.VERIFYING in live:
+    if TaskState.VERIFYING in open_states:
         return TicketStatus.TESTING
-    if all(state == TaskState.BLOCKED for state in live):
+    if open_states == {TaskState.BLOCKED}:
         return TicketStatus.BLOCKED
-    return TicketStatus.BUILDING if TaskState.COMPLETED in live else TicketStatus.BACKLOG
+    return TicketStatus.BUILDING if ended - {TaskState.CANCELLED} else TicketStatus.BACKLOG
+
+
+def _of_ended(ended: Collection[TaskState]) -> TicketStatus:
+    if TaskState.FAILED in ended:
+        return TicketStatus.FAILED
+    return TicketStatus.DONE if TaskState.COMPLETED in ended else TicketStatus.CANCELLED

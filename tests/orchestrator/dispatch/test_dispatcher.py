@@ -224,7 +224,7 @@ async def test_a_ticket_of_several_tasks_follows_all_of_them(session: AsyncSessi
 
     assert await titles(make_context()) == ["second"]
     await session.refresh(ticket)
-    assert ticket.status == "blocked"
+    assert ticket.status == "building"
 
 
 async def test_what_another_transaction_holds_is_left_for_later(
