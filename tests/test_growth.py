@@ -171,7 +171,6 @@ PARSERS: dict[str, tuple[Parser, tuple[str, ...]]] = {
     "requests to the scripted model": (_request, _MARKS),
     "cursors": (lambda text: decode_cursor("events", text[:MAX_CURSOR], number), ("digits", "opening brackets")),
     "branch names": (projects._BRANCH.fullmatch, ("dots", "slashes", "dashes")),
-    "host names": (projects._HOST.fullmatch, ("dots", "slashes", "dashes")),
     "paths of files": (pages._FILE.fullmatch, ("dots", "slashes", "dashes")),
     "patches": (lambda text: read_edits(text.encode(), most=500, whole=False), ("patches that begin", "lines")),
     "diffs of files": (lambda text: diff_texts("a", text, text[1:] + "x"), ("lines", "dots")),

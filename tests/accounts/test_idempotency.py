@@ -52,7 +52,7 @@ async def test_the_same_key_for_another_request_is_refused(ada: httpx.AsyncClien
     other_place = await ada.post("/tickets", json=TICKET, headers=KEY)
 
     assert (other_body.status_code, other_place.status_code) == (422, 422)
-    assert "was used for another request" in other_body.json()["detail"]
+    assert "was used for a different request" in other_body.json()["detail"]
 
 
 async def test_a_refused_request_does_not_use_up_its_key(ada: httpx.AsyncClient) -> None:

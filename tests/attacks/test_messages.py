@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from omoi_os.gateway.model.seen import Sightings
 from omoi_os.protocol.messages import Message
-from omoi_os.sandboxes.messages.service import MAX_WAITING
+from omoi_os.sandboxes.messages.service import MAX_QUEUED
 from tests.api.conftest import Worker, calling, working
 
 
@@ -151,10 +151,10 @@ async def test_ten_thousand_messages_stop_at_the_limit_and_disturb_nobody_else(
             ),
             {"sandbox": worker.id},
         )
-    answers = [await send(ada, worker.path("/messages")) for _ in range(MAX_WAITING + 5)]
+    answers = [await send(ada, worker.path("/messages")) for _ in range(MAX_QUEUED + 5)]
 
-    assert [answer.status_code for answer in answers] == [201] * MAX_WAITING + [429] * 5
-    assert {answer.headers.get("Retry-After") for answer in answers[MAX_WAITING:]} == {"1"}
-    assert len((await worker.client.get(worker.path("/messages"))).json()["items"]) == MAX_WAITING
+    assert [answer.status_code for answer in answers] == [201] * MAX_QUEUED + [429] * 5
+    assert {answer.headers.get("Retry-After") for answer in answers[MAX_QUEUED:]} == {"1"}
+    assert len((await worker.client.get(worker.path("/messages"))).json()["items"]) == MAX_QUEUED
     async with working(app, ada) as other:
         assert (await send(ada, other.path("/messages"))).status_code == 201

@@ -2,22 +2,22 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 from sqlalchemy import event, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from omoi_os.accounts.models import Role, User
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
 from omoi_os.monitoring import repository
-from tests.builders import a_task
+from tests.builders import a_task, a_user
 
 HISTORY = 20_000
 
 
 @pytest.fixture
-async def owner(sessions: Sessions) -> UUID:
+async def owner(sessions: Sessions) -> User:
     """Whose project has a long history: as many ended tasks and sandboxes as one may have in a year."""
     bus = MemoryBus()
     async with sessions.begin() as session:
@@ -45,7 +45,7 @@ async def owner(sessions: Sessions) -> UUID:
     async with sessions() as session:
         connection = await session.connection(execution_options={"isolation_level": "AUTOCOMMIT"})
         await connection.execute(text("VACUUM ANALYZE"))
-    return task.created_by
+        return await session.get_one(User, task.created_by)
 
 
 async def _rows_read(session: AsyncSession, ask: Any) -> float:
@@ -78,21 +78,22 @@ def _of_plan(plan: dict[str, Any]) -> float:
 
 
 @pytest.mark.parametrize("whose", ["everyone", "one"])
-async def test_no_query_reads_the_history(session: AsyncSession, owner: UUID, whose: str) -> None:
-    who = owner if whose == "one" else None
+async def test_no_query_reads_the_history(session: AsyncSession, owner: User, whose: str) -> None:
+    user = owner if whose == "one" else await a_user(session, role=Role.ADMIN)
+    await session.commit()
     since = datetime.now(UTC) - timedelta(days=13)
     for ask in (
-        repository.open_tasks(session, owner=who),
-        repository.oldest_pending(session, owner=who),
-        repository.sandboxes(session, owner=who, since=since),
-        repository.ended_by_day(session, owner=who, since=since),
-        repository.spent_by_day(session, owner=who, since=since),
-        repository.alive_by_provider(session, owner=who),
+        repository.open_tasks(session, user=user),
+        repository.oldest_pending(session, user=user),
+        repository.sandboxes(session, user=user, since=since),
+        repository.ended_by_day(session, user=user, since=since),
+        repository.spent_by_day(session, user=user, since=since),
+        repository.alive_by_provider(session, user=user),
     ):
         assert await _rows_read(session, ask) < 10, ask
 
 
-async def test_a_query_over_the_history_would_be_noticed(session: AsyncSession, owner: UUID) -> None:
+async def test_a_query_over_the_history_would_be_noticed(session: AsyncSession, owner: User) -> None:
     since = datetime.now(UTC) - timedelta(days=365)
 
-    assert await _rows_read(session, repository.ended_by_day(session, owner=None, since=since)) >= HISTORY
+    assert await _rows_read(session, repository.ended_by_day(session, user=owner, since=since)) >= HISTORY

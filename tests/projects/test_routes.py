@@ -11,6 +11,7 @@ from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.config import Settings
+from omoi_os.db.base import Sessions
 from omoi_os.projects.models import Project
 from tests.api.conftest import post_ticket
 
@@ -30,7 +31,6 @@ async def test_a_project_is_made_with_defaults_and_shown(ada: httpx.AsyncClient)
     assert made.json()["settings"] == {
         "max_concurrent_tasks": 5,
         "budget_usd": None,
-        "egress_allow": [],
         "acceptance": [],
         "provider": None,
         "retention_days": None,
@@ -110,7 +110,6 @@ async def test_a_project_is_found_by_its_repository(ada: httpx.AsyncClient) -> N
         {"name": "x", "repo_url": "https://example.org/x.git"},
         {"name": "x", "settings": {"max_concurrent_tasks": 0}},
         {"name": "x", "settings": {"budget_usd": -1}},
-        {"name": "x", "settings": {"egress_allow": ["http://x/"]}},
         {"name": "x", "settings": {"acceptance": [" "]}},
         {"name": "x", "settings": {"surprise": 1}},
         {"name": "x", "settings": {"model_features": ["everything"]}},
@@ -123,6 +122,34 @@ async def test_bad_input_is_refused_with_a_sentence(ada: httpx.AsyncClient, body
     assert answer.status_code == 422
     assert answer.json()["detail"]
     assert (await ada.get("/projects")).json()["items"] == []
+
+
+RESERVED = ["egress_allow", "egress_record", "env", "on_verified", "registries", "setup", "scope", "model"]
+
+
+@pytest.mark.parametrize("name", RESERVED)
+async def test_a_reserved_setting_is_refused_by_name(ada: httpx.AsyncClient, name: str) -> None:
+    project = (await ada.post("/projects", json={"name": "x"})).json()
+    for answer in (
+        await ada.post("/projects", json={"name": "y", "settings": {name: []}}),
+        await ada.patch(f"/projects/{project['id']}", json={"settings": {name: []}}),
+    ):
+        assert answer.status_code == 422
+        assert answer.json()["detail"] == f"settings.{name}: is not available yet; leave it out"
+
+
+async def test_stored_settings_of_another_version_still_load(ada: httpx.AsyncClient, sessions: Sessions) -> None:
+    made = (await ada.post("/projects", json={"name": "x"})).json()
+    async with sessions.begin() as session:
+        project = await session.get_one(Project, UUID(made["id"]))
+        project.settings = project.settings | {"egress_allow": ["pypi.org"], "acceptance": ["make test"]}
+
+    shown = (await ada.get(f"/projects/{made['id']}")).json()
+
+    assert shown["settings"]["acceptance"] == ["make test"]
+    assert "egress_allow" not in shown["settings"]
+    changed = await ada.patch(f"/projects/{made['id']}", json={"settings": {"max_concurrent_tasks": 2}})
+    assert changed.json()["settings"] == made["settings"] | {"acceptance": ["make test"], "max_concurrent_tasks": 2}
 
 
 @pytest.mark.parametrize(
@@ -164,7 +191,6 @@ async def test_only_what_is_given_is_changed(ada: httpx.AsyncClient) -> None:
     assert changed["settings"] == {
         "max_concurrent_tasks": 1,
         "budget_usd": None,
-        "egress_allow": [],
         "acceptance": ["make test"],
         "provider": None,
         "retention_days": None,

@@ -1,9 +1,10 @@
-"""The caller as a dependency of routes: these dependencies are the security checks of users' routes."""
+"""The calling user as a dependency of routes: these dependencies are the security checks."""
 
 from datetime import datetime
 from typing import Annotated, Protocol
+from uuid import UUID
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.auth import SANDBOX_PREFIX, BearerToken, Identity, check_scope, identify_user
@@ -12,6 +13,9 @@ from omoi_os.audit.deps import AppTrail
 from omoi_os.audit.trail import foreign, refused
 from omoi_os.errors import BadToken, Forbidden
 from omoi_os.http.deps import DbSession, Now
+
+UserId = Annotated[UUID, Path(description="Id of a user, as `GET /users` lists it.")]
+KeyId = Annotated[UUID, Path(description="Id of an API key, as the list of the user's keys shows it.")]
 
 
 class SandboxTokens(Protocol):
@@ -26,8 +30,8 @@ async def known_user(session: AsyncSession, token: str, *, sandbox_of: SandboxTo
     if not token.startswith(SANDBOX_PREFIX):
         return await identify_user(session, token, now=now)
     if await sandbox_of(session, token) is None:
-        raise BadToken("this sandbox token is not known")
-    raise Forbidden("a sandbox's token cannot do this; it needs a user's API key")
+        raise BadToken("this sandbox token is unknown")
+    raise Forbidden("a sandbox's token is not allowed to do this; use a user's API key")
 
 
 async def current_identity(
@@ -43,7 +47,7 @@ async def current_identity(
         if wanted is not None and caller != wanted:
             await trail.record(foreign(caller, wanted, call))
         else:
-            await trail.record(refused(caller, call, "a sandbox's token cannot do this"))
+            await trail.record(refused(caller, call, "a sandbox's token is not allowed to do this"))
     identity = await known_user(session, token, sandbox_of=sandbox_of, now=now)
     check_scope(identity, request.method)
     return identity
@@ -65,7 +69,7 @@ async def admin_user(user: CurrentUser) -> User:
     if user.role != Role.ADMIN:
         raise Forbidden("only an administrator can do this")
     if not user.is_admin:
-        raise Forbidden("this API key may not administer; use one with the scope admin")
+        raise Forbidden("this API key has no administrator rights; use one with the scope admin")
     return user
 
 

@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: the same creation asked for twice happens once and is answered alike."""
+"""`Idempotency-Key`: a repeated creation happens once and gets the same response."""
 
 import hashlib
 import json
@@ -26,13 +26,13 @@ Key = Annotated[
         min_length=1,
         max_length=255,
         pattern=r"^[\x20-\x7e]+$",
-        description="Chosen by the caller. The same key with the same body gets the first answer again.",
+        description="A key of your choice. Repeating a request with the same key and body returns the first response.",
     ),
 ]
 
 
 class Replay(Exception):
-    """This request was answered before."""
+    """Raised for a request that was answered before."""
 
     def __init__(self, status_code: int, body: str) -> None:
         super().__init__(status_code)
@@ -40,7 +40,7 @@ class Replay(Exception):
 
 
 async def replay(_request: Request, error: Exception) -> Response:
-    """The first answer again."""
+    """Return the first response again."""
     assert isinstance(error, Replay)  # noqa: S101  registered for this class only
     headers = {"Idempotent-Replayed": "true"}
     return Response(error.body, status_code=error.status_code, media_type="application/json", headers=headers)
@@ -48,20 +48,20 @@ async def replay(_request: Request, error: Exception) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """This request's place among those that carry a key."""
+    """The stored request with this key; None for a request without a key."""
 
     session: AsyncSession
     row: IdempotentRequest | None
 
     def answer(self, model: M, *, status: int = 201) -> M:
-        """Keep the answer for whoever sends the same key again, in the transaction of the creation itself."""
+        """Store the response for repeated requests, in the same transaction as the creation."""
         if self.row is not None:
             self.row.status_code, self.row.body = status, model.model_dump_json()
         return model
 
 
 async def once(request: Request, user: CurrentUser, session: DbSession, key: Key = None) -> Once:
-    """Take the key, or raise `Replay`. A second request at the same moment waits here for the first to commit."""
+    """Claim the key, or raise `Replay`. A concurrent request with the same key waits for the first to commit."""
     body = await request.json() if key is not None else None
     if key is None or isinstance(body, BadJson):
         return Once(session, None)
@@ -79,11 +79,11 @@ async def once(request: Request, user: CurrentUser, session: DbSession, key: Key
 
 def _again(row: IdempotentRequest, fingerprint: str) -> Exception:
     if row.fingerprint != fingerprint:
-        return Invalid(f"Idempotency-Key: {row.key!r} was used for another request; choose a new one")
+        return Invalid(f"Idempotency-Key: {row.key!r} was used for a different request; choose a new key")
     if row.status_code is None or row.body is None:
         return Conflict(
-            f"Idempotency-Key: {row.key!r} was answered with a secret that is shown only once; "
-            "send another key to make a new one"
+            f"Idempotency-Key: {row.key!r} was answered with a secret that is not shown again; "
+            "use another key to create a new one"
         )
     return Replay(row.status_code, row.body)
 

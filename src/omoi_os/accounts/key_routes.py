@@ -1,9 +1,12 @@
 """Your own API keys and sessions."""
 
+from typing import Annotated
 from uuid import UUID
 
+from fastapi import Path
+
 from omoi_os.accounts import repository, service
-from omoi_os.accounts.deps import CurrentIdentity, CurrentUser
+from omoi_os.accounts.deps import CurrentIdentity, CurrentUser, KeyId
 from omoi_os.accounts.idempotency import OnlyOnce
 from omoi_os.accounts.models import Scope
 from omoi_os.accounts.records import record_key
@@ -18,14 +21,17 @@ from omoi_os.http.routers import make_router
 
 router = make_router("/auth", tags=["users"], refusals=(401, 403, 422, 503))
 
-_ORDER = [Scope.READ, Scope.WRITE, Scope.ADMIN]
+SessionId = Annotated[UUID, Path(description="Id of one of your sessions, as `GET /auth/sessions` lists it.")]
+
+#: From the narrowest to the widest.
+_SCOPES = [Scope.READ, Scope.WRITE, Scope.ADMIN]
 
 
 @router.get("/api-keys", summary="List your API keys")
 async def list_own_keys(
     user: CurrentUser, session: DbSession, limit: paging.Limit = 50, cursor: paging.Cursor = None
 ) -> ApiKeyPage:
-    """Your keys by name and last four characters, newest first; revoked ones too."""
+    """Return your keys with their last four characters, newest first. Revoked keys are included."""
     before = paging.before_id("api-keys", cursor)
     rows = await repository.list_keys(session, user.id, limit=limit + 1, before=before)
     keys, next_cursor = paging.cut(rows, limit, lambda key: paging.encode("api-keys", key.id))
@@ -36,12 +42,12 @@ async def list_own_keys(
 async def create_own_key(
     identity: CurrentIdentity, body: ApiKeyIn, _once: OnlyOnce, session: DbSession, now: Now
 ) -> NewApiKeyOut:
-    """Create a key for yourself. It is shown in this answer and never again.
+    """Create a key for yourself. Only this response contains the key itself.
 
-    A key that is created with another key has no wider scope and expires no later than that one. Only its hash is kept,
-    so a repeated `Idempotency-Key` creates no second key and answers 409.
+    A key that is created with another key has no wider scope and expires no later. The server stores only a hash, so a
+    repeated `Idempotency-Key` creates no second key and answers 409.
     """
-    if _ORDER.index(body.scope) > _ORDER.index(identity.scope):
+    if _SCOPES.index(body.scope) > _SCOPES.index(identity.scope):
         raise Forbidden(f"a key with the scope {identity.scope} cannot create one with the scope {body.scope}")
     expires_at = body.expires_at
     if identity.via == "key" and identity.expires_at is not None:
@@ -54,8 +60,8 @@ async def create_own_key(
 
 
 @router.delete("/api-keys/{key_id}", status_code=204, summary="Revoke an API key", responses=problems(404))
-async def delete_own_key(user: CurrentUser, key_id: UUID, session: DbSession, bus: AppBus, now: Now) -> None:
-    """Revoke one of your keys at once, with the sessions that it opened. Can be repeated."""
+async def delete_own_key(user: CurrentUser, key_id: KeyId, session: DbSession, bus: AppBus, now: Now) -> None:
+    """Revoke one of your keys and the sessions it opened, at once. Can be repeated."""
     key = await service.revoke_key(session, bus, user.id, key_id, now=now)
     await record_key(session, user, AuditKind.KEY_REVOKED, key, of=user)
 
@@ -64,7 +70,7 @@ async def delete_own_key(user: CurrentUser, key_id: UUID, session: DbSession, bu
 async def list_own_sessions(
     identity: CurrentIdentity, session: DbSession, now: Now, limit: paging.Limit = 50, cursor: paging.Cursor = None
 ) -> SessionPage:
-    """The browsers in which you are signed in, newest first."""
+    """Return the browsers in which you are signed in, newest first."""
     before = paging.before_id("sessions", cursor)
     rows = await repository.list_sessions(session, identity.user.id, now=now, limit=limit + 1, before=before)
     found, next_cursor = paging.cut(rows, limit, lambda row: paging.encode("sessions", row.id))
@@ -73,7 +79,9 @@ async def list_own_sessions(
 
 
 @router.delete("/sessions/{session_id}", status_code=204, summary="End a session", responses=problems(404))
-async def delete_own_session(user: CurrentUser, session_id: UUID, session: DbSession, bus: AppBus, now: Now) -> None:
+async def delete_own_session(
+    user: CurrentUser, session_id: SessionId, session: DbSession, bus: AppBus, now: Now
+) -> None:
     """Sign one of your browsers out at once."""
     await service.end_session(session, bus, user.id, session_id, now=now)
     await record_action(

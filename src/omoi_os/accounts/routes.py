@@ -1,9 +1,7 @@
 """Users and their API keys, for administrators."""
 
-from uuid import UUID
-
 from omoi_os.accounts import repository, service
-from omoi_os.accounts.deps import AdminUser
+from omoi_os.accounts.deps import AdminUser, KeyId, UserId
 from omoi_os.accounts.idempotency import OnlyOnce
 from omoi_os.accounts.records import record_key
 from omoi_os.accounts.schemas import ApiKeyIn, ApiKeyOut, ApiKeyPage, NewApiKeyOut, UserIn, UserOut, UserPage, UserPatch
@@ -20,7 +18,7 @@ router = make_router("/users", tags=["users"], refusals=(401, 403, 413, 422, 503
 
 @router.post("", status_code=201, summary="Add a user", responses=problems(409))
 async def create_user(admin: AdminUser, body: UserIn, once: OnlyOnce, session: DbSession, now: Now) -> UserOut:
-    """Add a person or a program. They see only the projects they create, unless they are an administrator."""
+    """Add a person or a program. Members see only the projects they create."""
     user = await service.create_user(session, email=body.email, name=body.name, role=body.role, now=now)
     await record_action(session, admin.email, AuditKind.USER_ADDED, subject=user.email, detail=f"role {user.role}")
     return once.answer(UserOut.model_validate(user))
@@ -30,7 +28,7 @@ async def create_user(admin: AdminUser, body: UserIn, once: OnlyOnce, session: D
 async def list_users(
     _admin: AdminUser, session: DbSession, limit: paging.Limit = 50, cursor: paging.Cursor = None
 ) -> UserPage:
-    """Every user, newest first."""
+    """Return all users, newest first."""
     rows = await repository.list_users(session, limit=limit + 1, before=paging.before_id("users", cursor))
     users, next_cursor = paging.cut(rows, limit, lambda user: paging.encode("users", user.id))
     return UserPage(items=[UserOut.model_validate(user) for user in users], next_cursor=next_cursor)
@@ -38,11 +36,11 @@ async def list_users(
 
 @router.patch("/{user_id}", summary="Change a user", responses=problems(404, 409))
 async def update_user(
-    admin: AdminUser, user_id: UUID, body: UserPatch, session: DbSession, bus: AppBus, now: Now
+    admin: AdminUser, user_id: UserId, body: UserPatch, session: DbSession, bus: AppBus, now: Now
 ) -> UserOut:
-    """Change a user's name or role, deactivate them or activate them again.
+    """Change a user's name or role, deactivate or reactivate them.
 
-    The last active administrator can be neither deactivated nor made a member (409).
+    Answers 409 if no active administrator would be left.
     """
     user = await service.get_user(session, user_id)
     changes = UserChanges(**body.model_dump(exclude_unset=True))
@@ -53,8 +51,8 @@ async def update_user(
 
 
 @router.delete("/{user_id}", status_code=204, summary="Deactivate a user", responses=problems(404, 409))
-async def delete_user(admin: AdminUser, user_id: UUID, session: DbSession, bus: AppBus, now: Now) -> None:
-    """Deactivate a user: their keys, sessions and streams end at once. What they created stays."""
+async def delete_user(admin: AdminUser, user_id: UserId, session: DbSession, bus: AppBus, now: Now) -> None:
+    """Deactivate a user. Their keys, sessions and streams end at once; what they created stays."""
     user = await service.get_user(session, user_id)
     await service.change_user(session, bus, user, UserChanges(active=False), now=now)
     await record_action(session, admin.email, AuditKind.USER_DEACTIVATED, subject=user.email, detail="deactivated")
@@ -64,21 +62,21 @@ async def delete_user(admin: AdminUser, user_id: UUID, session: DbSession, bus: 
     "/{user_id}/api-keys/{key_id}", status_code=204, summary="Revoke a user's API key", responses=problems(404)
 )
 async def delete_api_key(
-    admin: AdminUser, user_id: UUID, key_id: UUID, session: DbSession, bus: AppBus, now: Now
+    admin: AdminUser, user_id: UserId, key_id: KeyId, session: DbSession, bus: AppBus, now: Now
 ) -> None:
-    """Revoke a key at once, with the sessions that it opened. Can be repeated."""
+    """Revoke a key and the sessions it opened, at once. Can be repeated."""
     user = await service.get_user(session, user_id)
     key = await service.revoke_key(session, bus, user_id, key_id, now=now)
     await record_key(session, admin, AuditKind.KEY_REVOKED, key, of=user)
 
 
-@router.post("/{user_id}/api-keys", status_code=201, summary="Make an API key", responses=problems(404, 409))
+@router.post("/{user_id}/api-keys", status_code=201, summary="Create a user's API key", responses=problems(404, 409))
 async def create_api_key(
-    admin: AdminUser, user_id: UUID, body: ApiKeyIn, _once: OnlyOnce, session: DbSession, now: Now
+    admin: AdminUser, user_id: UserId, body: ApiKeyIn, _once: OnlyOnce, session: DbSession, now: Now
 ) -> NewApiKeyOut:
-    """Make a key for a user. It is shown in this answer and never again.
+    """Create a key for a user. Only this response contains the key itself.
 
-    Only its hash is kept, so a repeated `Idempotency-Key` makes no second key and answers 409.
+    The server stores only a hash, so a repeated `Idempotency-Key` creates no second key and answers 409.
     """
     user = await service.get_user(session, user_id)
     key, token = await service.create_key(
@@ -90,9 +88,9 @@ async def create_api_key(
 
 @router.get("/{user_id}/api-keys", summary="List a user's API keys", responses=problems(404))
 async def list_api_keys(
-    _admin: AdminUser, user_id: UUID, session: DbSession, limit: paging.Limit = 50, cursor: paging.Cursor = None
+    _admin: AdminUser, user_id: UserId, session: DbSession, limit: paging.Limit = 50, cursor: paging.Cursor = None
 ) -> ApiKeyPage:
-    """A user's keys by name and last four characters, newest first."""
+    """Return a user's keys with their last four characters, newest first. Revoked keys are included."""
     await service.get_user(session, user_id)
     before = paging.before_id("api-keys", cursor)
     rows = await repository.list_keys(session, user_id, limit=limit + 1, before=before)

@@ -1,4 +1,4 @@
-"""Users and keys as the API shows them."""
+"""Request and response bodies for users, API keys and sessions."""
 
 import re
 from typing import Annotated, Literal
@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from omoi_os.accounts.models import BrowserSession, Role, Scope
+from omoi_os.http.choices import AnyCase
 from omoi_os.http.paging import Page
 from omoi_os.http.text import Line, matching
 
@@ -15,7 +16,7 @@ _ADDRESS = re.compile(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+")
 
 def _address(value: str) -> str:
     if not _ADDRESS.fullmatch(value):
-        raise ValueError("must be an address like ada@example.org")
+        raise ValueError("must be an e-mail address such as ada@example.org")
     return value
 
 
@@ -35,9 +36,11 @@ class UserIn(BaseModel):
         json_schema_extra={"example": {"email": "ada@example.org", "name": "Ada", "role": "member"}},
     )
 
-    email: Email
-    name: Line
-    role: Role = Role.MEMBER
+    email: Email = Field(description="The user's e-mail address, which identifies them. It is stored in lower case.")
+    name: Line = Field(description="The name that other people see.")
+    role: AnyCase[Role] = Field(
+        Role.MEMBER, description="`admin` sees and manages everything; `member` sees only the projects they create."
+    )
 
 
 class UserOut(BaseModel):
@@ -45,103 +48,115 @@ class UserOut(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
 
-    id: UUID
-    email: str
-    name: str
-    role: Role
-    created_at: AwareDatetime
-    deactivated_at: AwareDatetime | None = Field(description="Since when the user cannot sign in; null while active.")
+    id: UUID = Field(description="The user's id.")
+    email: str = Field(description="The user's e-mail address, in lower case.")
+    name: str = Field(description="The name that other people see.")
+    role: Role = Field(description="`admin` sees and manages everything; `member` sees only the projects they create.")
+    created_at: AwareDatetime = Field(description="When the user was added.")
+    deactivated_at: AwareDatetime | None = Field(
+        description="When the user was deactivated; null while they are active."
+    )
 
 
 class UserPatch(BaseModel):
-    """What to change about a user; fields left out stay as they are."""
+    """The fields of a user to change; fields that are left out keep their value."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"role": "admin"}})
 
-    name: Line = Field(default_factory=str, description="The user's name.")
-    role: Role = Field(Role.MEMBER, description="`admin` or `member`.")
-    active: bool = Field(True, strict=True, description="`false` deactivates the user, `true` activates them again.")
+    name: Line = Field(default_factory=str, description="The name that other people see.")
+    role: AnyCase[Role] = Field(
+        Role.MEMBER, description="`admin` sees and manages everything; `member` sees only the projects they create."
+    )
+    active: bool = Field(
+        True, strict=True, description="`false` deactivates the user and ends their sessions; `true` reactivates them."
+    )
 
 
 class MeOut(BaseModel):
-    """Who calls."""
+    """The calling user."""
 
-    id: UUID
-    email: str
-    name: str
-    role: Role
-    via: Literal["key", "session"] = Field(description="By an API key, or by a signed-in browser's session.")
-    position: str = Field(description="Where the stream is: with this as its `since` it misses nothing from here on.")
+    id: UUID = Field(description="Your user id.")
+    email: str = Field(description="Your e-mail address.")
+    name: str = Field(description="The name that other people see.")
+    role: Role = Field(description="`admin` sees and manages everything; `member` sees only the projects they create.")
+    via: Literal["key", "session"] = Field(
+        description="How you authenticated: `key` for an API key, `session` for a signed-in browser."
+    )
+    position: str = Field(
+        description="Current position of the stream. Pass it as `since` to receive every later change."
+    )
 
 
 class UserPage(Page):
     """Users, newest first."""
 
-    items: list[UserOut]
+    items: list[UserOut] = Field(description="The users on this page.")
 
 
 def _known_scope(value: str | None) -> str:
-    """Older keys have no scope, or `full`."""
+    """Return the scope of a key; keys of early versions have none, or `full`, and may do everything."""
     return value if value is not None and value in set(Scope) else Scope.ADMIN
 
 
+_SCOPE = (
+    "`read` only reads; `write` does everything except what requires an administrator; "
+    "`admin` does everything that its user may do."
+)
+
+
 class ApiKeyIn(BaseModel):
-    """A key to make."""
+    """An API key to create."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"name": "laptop", "scope": "write"}})
 
-    name: Line
-    scope: Scope = Field(
-        Scope.ADMIN,
-        description=(
-            "`read` may only read; `write` may do everything but what takes an administrator; "
-            "`admin` may do everything that its user may."
-        ),
-    )
+    name: Line = Field(description="A name by which you recognise the key, such as the machine that uses it.")
+    scope: AnyCase[Scope] = Field(Scope.ADMIN, description=_SCOPE)
     expires_at: AwareDatetime | None = Field(
-        None, description="When it stops working, a time in the future; never if left out."
+        None, description="When the key stops working, a time in the future. Without it, the key does not expire."
     )
 
 
 class ApiKeyOut(BaseModel):
-    """A key without the key itself."""
+    """An API key, without its secret."""
 
     model_config = ConfigDict(from_attributes=True)
 
-    id: UUID
-    user_id: UUID
-    name: str
-    last_four: str
-    scope: Annotated[Scope, BeforeValidator(_known_scope)] = Field(description="What it may do.")
-    expires_at: AwareDatetime | None
-    revoked_at: AwareDatetime | None = Field(description="Since when it no longer works.")
-    created_at: AwareDatetime
+    id: UUID = Field(description="The key's id, used to revoke it.")
+    user_id: UUID = Field(description="The user that the key authenticates.")
+    name: str = Field(description="The name that was given when the key was created.")
+    last_four: str = Field(description="The last four characters of the key.")
+    scope: Annotated[Scope, BeforeValidator(_known_scope)] = Field(description=_SCOPE)
+    expires_at: AwareDatetime | None = Field(description="When the key stops working; null if it does not expire.")
+    revoked_at: AwareDatetime | None = Field(description="When the key was revoked; null while it is valid.")
+    created_at: AwareDatetime = Field(description="When the key was created.")
 
 
 class NewApiKeyOut(ApiKeyOut):
-    """A new key. This is the only time that it is shown."""
+    """A new API key with its secret, which no later response contains."""
 
-    key: str = Field(examples=["omoi_3o5eS0mF1qhT…"])
+    key: str = Field(
+        examples=["omoi_3o5eS0mF1qhT…"], description="The key itself. Store it now: it cannot be shown again."
+    )
 
 
 class ApiKeyPage(Page):
-    """A user's keys, newest first."""
+    """The API keys of a user, newest first."""
 
-    items: list[ApiKeyOut]
+    items: list[ApiKeyOut] = Field(description="The keys on this page.")
 
 
 class SessionOut(BaseModel):
-    """A browser that is signed in."""
+    """A signed-in browser."""
 
-    id: UUID
-    created_at: AwareDatetime = Field(description="When it was signed in.")
-    last_seen: AwareDatetime = Field(description="When it was last used, to the hour.")
-    expires_at: AwareDatetime = Field(description="When it is signed out by itself.")
-    current: bool = Field(description="Whether this request was made with it.")
+    id: UUID = Field(description="The session's id, used to end it.")
+    created_at: AwareDatetime = Field(description="When the browser was signed in.")
+    last_seen: AwareDatetime = Field(description="When the session was last used, to the hour.")
+    expires_at: AwareDatetime = Field(description="When the browser is signed out automatically.")
+    current: bool = Field(description="Whether this request was made with this session.")
 
     @classmethod
     def of(cls, row: BrowserSession, *, current: bool) -> "SessionOut":
-        """A session as it is shown."""
+        """Return the response for a stored session."""
         return cls(
             id=row.id, created_at=row.created_at, last_seen=row.last_seen, expires_at=row.expires_at, current=current
         )
@@ -150,4 +165,4 @@ class SessionOut(BaseModel):
 class SessionPage(Page):
     """Your open sessions, newest first."""
 
-    items: list[SessionOut]
+    items: list[SessionOut] = Field(description="The sessions on this page.")

@@ -1,4 +1,4 @@
-"""The HTTP application: knows every part and is known by none."""
+"""The HTTP application: imports every part and is imported by none."""
 
 from importlib.metadata import version
 
@@ -13,6 +13,7 @@ from omoi_os.accounts import session_routes as auth
 from omoi_os.api import audit_routes as audit
 from omoi_os.api import description, docs, health, metrics
 from omoi_os.api.guard import Guard
+from omoi_os.api.slashes import TrailingSlashes
 from omoi_os.api.stream import routes as stream
 from omoi_os.api.stream.access import recheck
 from omoi_os.audit.trail import Trail
@@ -42,21 +43,23 @@ from omoi_os.tickets import routes as tickets
 from omoi_os.web.pages import Pages
 
 TITLE = "OmoiOS"
-DESCRIPTION = """Runs coding agents in isolated sandboxes and turns tickets into verified branches.
+DESCRIPTION = """OmoiOS runs coding agents in isolated sandboxes and turns tickets into verified branches.
 
-Send `Authorization: Bearer …` with a user's API key; a browser signs in once, and its cookie does the same.
-Errors are `application/problem+json` (RFC 9457).
-Lists are paged: pass `next_cursor` as `cursor` for the next page. Creations take an `Idempotency-Key`.
-What you may not see answers 404."""
+- **Authentication**: send `Authorization: Bearer …` with an API key. A signed-in browser sends its session cookie.
+- **Errors** are `application/problem+json` (RFC 9457). What you may not see answers 404.
+- **Lists** are paged: pass `next_cursor` as `cursor` to get the next page.
+- **Creations** accept an `Idempotency-Key`: a repeated request returns the first response.
+- **Enums** are accepted in any case and returned in the case that is listed here.
+"""
 
 
 class _Api(FastAPI):
-    """The application with a shorter way for events, which come more often than anything else."""
+    """The application, with a fast path for posted events, the most frequent requests."""
 
     event_routes: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
+        """Pass posted events to their own routes, and everything else to FastAPI."""
         if events.is_event_post(scope):
             scope["app"] = self
             await self.event_routes(scope, receive, send)
@@ -65,7 +68,7 @@ class _Api(FastAPI):
 
 
 def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
-    """The API over a migrated database."""
+    """Return the API over a migrated database."""
     app = _Api(
         title=TITLE,
         description=DESCRIPTION,
@@ -113,6 +116,6 @@ def make_app(settings: Settings, sessions: Sessions, bus: Bus) -> FastAPI:
     ):
         app.router.routes.extend(part.router.routes)
     app.router.routes.extend(auth.page.routes)
-    app.router.default = Pages(app.router.default)
+    app.router.default = Pages(TrailingSlashes(app.router.default, app.router.routes))
     app.openapi = lambda: description.of(app)  # type: ignore[method-assign]
     return app

@@ -9,6 +9,7 @@ from omoi_os.audit import repository
 from omoi_os.audit.models import AuditKind
 from omoi_os.audit.schemas import AuditEntryOut, AuditPage
 from omoi_os.http import paging
+from omoi_os.http.choices import AnyCase
 from omoi_os.http.deps import DbSession
 from omoi_os.http.routers import make_router
 
@@ -19,17 +20,21 @@ router = make_router("/audit", tags=["audit"], refusals=(401, 403, 422, 503))
 async def list_audit_entries(
     _admin: AdminUser,
     session: DbSession,
-    kind: Annotated[AuditKind | None, Query()] = None,
+    kind: Annotated[AnyCase[AuditKind] | None, Query(description="Return only entries of this kind.")] = None,
     actor_id: Annotated[
         str | None,
-        Query(max_length=200, pattern=r"^[^\x00]*$", description="A sandbox's id, or a user's e-mail address."),
+        Query(
+            max_length=200,
+            pattern=r"^[^\x00]*$",
+            description="Return only entries of this actor: a sandbox's id or a user's e-mail address.",
+        ),
     ] = None,
     limit: paging.Limit = 50,
     cursor: paging.Cursor = None,
 ) -> AuditPage:
-    """List what sandboxes tried and may not do, and what people changed about users, keys and sessions, newest first.
+    """Return refused calls of sandboxes and changes to users, keys and sessions, newest first.
 
-    The same of one sandbox within an hour is one entry with a count.
+    Repeated actions of one sandbox within an hour are one entry with a count.
     """
     before = paging.before_id("audit", cursor)
     rows = await repository.list_entries(session, kind=kind, actor_id=actor_id, limit=limit + 1, before=before)

@@ -1,4 +1,4 @@
-"""Whether this process lives, and whether it can serve."""
+"""Liveness and readiness of the API process."""
 
 import asyncio
 from functools import cache
@@ -22,25 +22,25 @@ from omoi_os.http.routers import make_router
 from omoi_os.http.shapes import Shown
 from omoi_os.system import disk
 
-#: A database that takes longer than this does not answer.
+#: A database that takes longer than this is reported as not available.
 ANSWER_SECONDS = 3.0
 
 router = make_router("", tags=["health"], below="")
 
 
 class Alive(Shown):
-    """The process lives."""
+    """The process is running."""
 
-    status: Literal["ok"] = "ok"
+    status: Literal["ok"] = Field("ok", description="Always `ok`.")
 
 
 class Ready(Shown):
-    """The process can serve."""
+    """The process can serve requests."""
 
-    status: Literal["ready"] = "ready"
-    model: str = Field(description="The model that agents use; `scripted` when a script plays its part.")
+    status: Literal["ready"] = Field("ready", description="Always `ready`.")
+    model: str = Field(description="The model that agents use; `scripted` is the built-in scripted model.")
     warnings: list[WarningOut] = Field(
-        description="Conditions of the platform that need attention, oldest first; the API itself still serves."
+        description="Conditions of the platform that need attention, oldest first. The API works nevertheless."
     )
 
 
@@ -50,26 +50,31 @@ async def _attendance(request: Request) -> Attendance:
 
 
 @router.head("/health", include_in_schema=False)
-@router.get("/health", summary="Whether the process lives")
+@router.get("/health", summary="Check that the API is running")
 async def health() -> Alive:
-    """Always answers; looks at nothing else."""
+    """Answer 200 while the process is running, whatever the state of the database."""
     return Alive()
 
 
 @router.head("/ready", include_in_schema=False)
-@router.get("/ready", summary="Whether the process can serve", responses=problems(503))
+@router.get("/ready", summary="Check that the API can serve requests", responses=problems(503))
 async def ready(
     session: DbSession, settings: AppSettings, attendance: Annotated[Attendance, Depends(_attendance)], now: Now
 ) -> Ready:
-    """Answers 200 when the database answers and has the newest schema; `warnings` names what else needs attention."""
+    """Answer 200 if the database is available and has the schema of this version.
+
+    `warnings` lists other conditions that need attention.
+    """
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             is_current = await (await session.connection()).run_sync(_at_head)
             warnings = await attendance.warnings(session, now=now) if is_current else []
     except (SQLAlchemyError, TimeoutError):
         found = disk.space(settings.data_dir, min_free_gb=settings.min_free_gb)
-        reason = f": {found.describe()}" if found.is_full else "; check that it runs and that DATABASE_URL is right"
-        raise NotReady(f"the database does not answer{reason}") from None
+        reason = (
+            f": {found.describe()}" if found.is_full else "; check that it is running and that DATABASE_URL is correct"
+        )
+        raise NotReady(f"the database is not available{reason}") from None
     if not is_current:
         raise NotReady("the database does not have the schema of this version; restart the API to migrate it")
     return Ready(model=settings.model_name, warnings=warnings)

@@ -1,4 +1,4 @@
-"""The audit trail as the API shows it."""
+"""Response bodies for the audit trail."""
 
 from uuid import UUID
 
@@ -9,22 +9,22 @@ from omoi_os.http.paging import Page
 
 
 class AuditEntryOut(BaseModel):
-    """One kind of thing that one actor did within one hour."""
+    """One kind of action by one actor within one hour, with the number of times; or one change by a person."""
 
     model_config = ConfigDict(from_attributes=True)
 
-    id: UUID
-    at: AwareDatetime = Field(description="When it was first seen in this hour.")
-    last_at: AwareDatetime = Field(description="When it was last seen, as far as is written down yet.")
-    kind: AuditKind
-    actor_kind: ActorKind
-    actor_id: str
-    subject: str = Field(description="What it was done to, the first time.")
-    detail: str
-    count: int = Field(description="How often it was seen in this hour, as far as is written down yet.")
+    id: UUID = Field(description="The entry's id; newer entries have greater ids.")
+    at: AwareDatetime = Field(description="When the action was first recorded in this hour.")
+    last_at: AwareDatetime = Field(description="When the action was last recorded. Repetitions are added with a delay.")
+    kind: AuditKind = Field(description="What happened, such as `refused_call` or `key_created`.")
+    actor_kind: ActorKind = Field(description="Whether a sandbox, a user or the platform acted.")
+    actor_id: str = Field(description="The sandbox's id, the user's e-mail address, or the name of the platform part.")
+    subject: str = Field(description="What the first of these actions was about, such as a path or a user.")
+    detail: str = Field(description="The circumstances of the first of these actions, in one line.")
+    count: int = Field(description="How often it happened in this hour. Repetitions are added with a delay.")
 
 
 class AuditPage(Page):
-    """Entries, newest first."""
+    """Audit entries, newest first."""
 
-    items: list[AuditEntryOut]
+    items: list[AuditEntryOut] = Field(description="The entries on this page.")

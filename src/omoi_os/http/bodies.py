@@ -1,4 +1,4 @@
-"""Request bodies are read strictly, and a caller without the right to send one hears of that first."""
+"""Reads request bodies strictly. A caller that is not allowed to send one gets 401 or 403 before any body error."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from omoi_os.system.off_loop import LARGE, off_loop
 
 @dataclass(frozen=True, slots=True)
 class BadJson:
-    """Stands for a body that is not JSON until it is validated, so that a caller hears first if they have no right."""
+    """Stands for a body that is not JSON until it is validated, after the dependencies have checked the caller."""
 
     reason: str
 
 
-# Pydantic reads a model's fields from the attributes of any object, so that a body which is not JSON would pass as an
-# object that leaves everything out. It makes an exception for the types of this module.
+# Pydantic reads a model's fields from the attributes of any object except for built-in types, so a `BadJson` would pass
+# as an object that leaves out every optional field.
 BadJson.__module__ = "builtins"
 
 
@@ -27,7 +27,7 @@ class StrictRequest(Request):
     """A request whose JSON is read strictly."""
 
     async def json(self) -> Any:
-        """The body, or `BadJson`, which no schema takes."""
+        """Return the body, or `BadJson`, which no schema accepts."""
         if not hasattr(self, "_strict"):
             body = await self.body()
             try:
@@ -41,7 +41,7 @@ class StrictRoute(APIRoute):
     """A route that reads its body strictly."""
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
-        """FastAPI's own handler, given a strict request."""
+        """Return FastAPI's own handler, called with a strict request."""
         handle = super().get_route_handler()
 
         async def handle_strictly(request: Request) -> Response:

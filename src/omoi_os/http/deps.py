@@ -1,6 +1,6 @@
 """Dependencies that every route can use: the session, the time, the bus, the settings, the masker.
 
-All are coroutines, however little they do: FastAPI calls a plain function in a thread, which takes longer.
+All are coroutines: FastAPI calls a plain function in a thread, which takes longer.
 """
 
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ async def _session(request: Request) -> AsyncIterator[AsyncSession]:
         await session.commit()
 
 
-#: One transaction per request. The scope makes it commit before the answer goes out, so that an answer is true.
+#: One transaction per request. With this scope it commits before the response is sent, so a response is never false.
 DbSession = Annotated[AsyncSession, Depends(_session, scope="function")]
 
 

@@ -1,4 +1,4 @@
-"""Downloads: large answers sent piece by piece, so many at a time, and cut off when nobody reads them."""
+"""Downloads: large responses sent piece by piece, limited in number, and aborted when the client stops reading."""
 
 import asyncio
 from collections import Counter
@@ -12,62 +12,62 @@ from starlette.types import Message, Receive, Scope, Send
 from omoi_os.errors import TooMany
 from omoi_os.http import wire
 
-#: So many may one user or sandbox have open, and so many all of them in one process. Each holds a piece or two.
+#: How many downloads one user or sandbox, and one process, may have open. Each keeps one or two pieces in memory.
 MAX_EACH = 8
 MAX_ALL = 64
-#: A client that takes nothing for this long is cut off.
+#: A client that reads nothing for this long is disconnected.
 STALL_SECONDS = 60.0
 
 
 class Downloads:
-    """Counts the downloads under way, by who asked for them."""
+    """Counts the open downloads of each user or sandbox."""
 
     def __init__(self, *, each: int = MAX_EACH, total: int = MAX_ALL) -> None:
         self._each, self._total = each, total
         self._open: Counter[str] = Counter()
 
-    def slot(self, who: str) -> "Slot":
-        """Room for one more download, to be used as a context. Raises `TooMany` when there is none."""
-        if self._open[who] >= self._each:
-            raise TooMany(f"{self._each} downloads are under way already; read or close one of them first")
+    def slot(self, client: str) -> "Slot":
+        """Acquire a slot for one more download, to be used as a context. Raise `TooMany` when there is none."""
+        if self._open[client] >= self._each:
+            raise TooMany(f"you have {self._each} downloads open; finish or close one of them first")
         if self._open.total() >= self._total:
-            raise TooMany("too many downloads are under way; try again in a moment")
-        self._open[who] += 1
-        return Slot(self, who)
+            raise TooMany("too many downloads are open on this server; try again in a moment")
+        self._open[client] += 1
+        return Slot(self, client)
 
-    def give_back(self, who: str) -> None:
-        """Let the next one in."""
-        self._open[who] -= 1
-        if self._open[who] <= 0:
-            del self._open[who]
+    def release(self, client: str) -> None:
+        """Release a slot."""
+        self._open[client] -= 1
+        if self._open[client] <= 0:
+            del self._open[client]
 
 
 class Slot:
-    """One download's place among those under way; it is given back once."""
+    """The slot of one download; releasing it again does nothing."""
 
-    def __init__(self, downloads: Downloads, who: str) -> None:
+    def __init__(self, downloads: Downloads, client: str) -> None:
         self._downloads: Downloads | None = downloads
-        self._who = who
+        self._client = client
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self.give_back()
+        self.release()
 
     def __del__(self) -> None:
-        # An answer that was made and never sent.
-        self.give_back()
+        # A response that was created and never sent.
+        self.release()
 
-    def give_back(self) -> None:
-        """Let the next one in."""
+    def release(self) -> None:
+        """Release the slot."""
         downloads, self._downloads = self._downloads, None
         if downloads is not None:
-            downloads.give_back(self._who)
+            downloads.release(self._client)
 
 
 class Download(StreamingResponse):
-    """An answer that is sent as it is read, no faster than the client takes it."""
+    """A response that is read from its source no faster than the client reads it."""
 
     def __init__(
         self, pieces: AsyncIterator[bytes | str], slot: Slot, *, media_type: str, headers: Mapping[str, str]
@@ -76,7 +76,7 @@ class Download(StreamingResponse):
         self._slot = slot
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send all of it, or cut the connection: a client must not take a part for the whole."""
+        """Send all of it, or abort the connection: a client must not mistake a part for the whole."""
 
         async def send_in_time(message: Message) -> None:
             try:

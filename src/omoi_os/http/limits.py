@@ -1,4 +1,4 @@
-"""How large a body may be, decided before it is read."""
+"""Limits for the size of request bodies, checked before and while a body is read."""
 
 import re
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ _LARGER = (
 
 
 def limit_for(method: str, path: str) -> int:
-    """The most bytes that the body of such a request may have."""
+    """Return the maximum size in bytes for the body of a request."""
     return next(
         (limit for verb, pattern, limit in _LARGER if verb == method and pattern.fullmatch(path)), DEFAULT_LIMIT
     )
 
 
 class BodyLimits:
-    """Refuses bodies that are too large, said so by their length or found so while they come in, and encoded ones."""
+    """Refuses encoded bodies, and bodies that are too large by their declared or their actual length."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -49,10 +49,10 @@ class BodyLimits:
 
 
 def refusal(headers: Mapping[bytes, bytes], limit: int) -> Response | None:
-    """The answer to a request whose head says already that its body is not taken."""
+    """Return the response to a request whose headers already show that its body must be refused; None for others."""
     encoding = headers.get(b"content-encoding")
     if encoding is not None and encoding.strip().lower() != b"identity":
-        detail = "send the body as it is: no Content-Encoding but identity is taken"
+        detail = "send the body unencoded: the only supported Content-Encoding is identity"
         return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
     declared = headers.get(b"content-length", b"0")
     if not declared.isdigit() or len(declared) > 18 or int(declared) > limit:

@@ -1,4 +1,4 @@
-"""Pages of one sentence, for people who come with a browser where there is nothing else to show."""
+"""Pages of one sentence, for browsers at addresses that have nothing else to show."""
 
 import base64
 import hashlib
@@ -39,7 +39,7 @@ HEADERS = {
 
 
 def notice(status: int, title: str, sentence: str, *, link: tuple[str, str] | None = None) -> HTMLResponse:
-    """The page. Text between backquotes is shown as a command; a link is its address and its words."""
+    """Return the page. Text between backquotes is shown as a command; `link` is an address and its label."""
     parts = escape(sentence).split("`")
     shown = "".join(f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))
     linked = f'\n<p><a href="{escape(link[0])}">{escape(link[1])}</a></p>' if link else ""

@@ -1,4 +1,4 @@
-"""Every error as RFC 9457 `application/problem+json`: one shape, one clear sentence, no internals."""
+"""Turns every error into RFC 9457 `application/problem+json`: one shape, one clear sentence, no internals."""
 
 import json
 import logging
@@ -18,6 +18,7 @@ from starlette.routing import Match
 from omoi_os.config import Settings
 from omoi_os.errors import BadToken, DiskFull, Invalid, NotFound, NotReady, OmoiError, TooLarge
 from omoi_os.http.bodies import BadJson
+from omoi_os.http.sentences import explain, place_of
 from omoi_os.system import disk
 
 log = logging.getLogger(__name__)
@@ -28,14 +29,16 @@ MAX_ERRORS = 20
 
 
 class FieldError(BaseModel):
-    """One thing that is wrong with the input."""
+    """One error in the input."""
 
-    loc: list[str | int] = Field(description="Where: body, query, path or header, then the way to the field.")
-    msg: str = Field(description="What is wrong with it.")
+    loc: list[str | int] = Field(
+        description="Location of the error: `body`, `query`, `path` or `header`, then the path to the field."
+    )
+    msg: str = Field(description="What is wrong with the field and which values are allowed.")
 
 
 class Problem(BaseModel):
-    """What every error answers with (RFC 9457)."""
+    """The body of every error response (RFC 9457)."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -49,23 +52,27 @@ class Problem(BaseModel):
         }
     )
 
-    type: str = Field(description="Names the kind of problem.")
-    title: str = Field(description="The kind of problem in a few words.")
-    status: int = Field(description="The HTTP status.")
-    detail: str = Field(description="What happened and what to do, in one sentence.")
-    code: str = Field(description="The kind of problem, for programs.")
-    errors: list[FieldError] | None = Field(None, description="For bad input: each field that is wrong.")
+    type: str = Field(description="URN of the problem type, such as `urn:omoi:problem:not_found`.")
+    title: str = Field(description="Short name of the HTTP status, the same for every problem with this status.")
+    status: int = Field(description="HTTP status code of the response.")
+    detail: str = Field(description="One sentence for people: what happened, to which thing, and what to do next.")
+    code: str = Field(description="Problem type for programs, such as `not_found` or `stale_fence`.")
+    errors: list[FieldError] | None = Field(
+        None, description="For invalid input: one entry for each field that was refused."
+    )
 
 
 class BodyTooLarge(HTTPException):
-    """Raised while a body is being read, where only Starlette's own error passes through untouched."""
+    """Raised while a body is being read. FastAPI wraps every other error that is raised there."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than the {limit} bytes taken here")
+        super().__init__(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than the limit of {limit} bytes for this request"
+        )
 
 
-#: The same request may succeed later.
-_LATER = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.INSUFFICIENT_STORAGE)
+#: Statuses after which the same request may succeed later.
+_RETRYABLE = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.INSUFFICIENT_STORAGE)
 
 _CODES = {error.status: error.code for error in (BadToken, NotFound, TooLarge, Invalid, NotReady)} | {
     HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
@@ -82,7 +89,7 @@ def problem(
     errors: Sequence[Mapping[str, Any]] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """The answer for an error."""
+    """Return the response for an error."""
     known = HTTPStatus(status)
     code = code or _CODES.get(known, "bad_request")
     body: dict[str, Any] = {
@@ -97,7 +104,7 @@ def problem(
     extra = dict(headers or {})
     if status == HTTPStatus.UNAUTHORIZED:
         extra.setdefault("WWW-Authenticate", "Bearer")
-    if status in _LATER:
+    if status in _RETRYABLE:
         extra.setdefault("Retry-After", "1")
     return Response(json.dumps(body), status_code=status, media_type=MEDIA_TYPE, headers=extra)
 
@@ -111,10 +118,10 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  registered for this class only
     status, detail = error.status_code, str(error.detail)
     if status == HTTPStatus.NOT_FOUND:
-        detail = f"there is nothing at {request.url.path}; /docs lists what there is"
+        detail = f"there is no resource at {request.url.path}; /docs lists the paths of the API"
     elif status == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = _allowed(request)
-        detail = f"{request.method} is not possible on {request.url.path}, only {allowed}"
+        detail = f"{request.method} is not supported by {request.url.path}; use {allowed}"
         return problem(status, detail, headers={"Allow": allowed})
     elif status == HTTPStatus.BAD_REQUEST:
         status, detail = HTTPStatus.UNPROCESSABLE_ENTITY, "the body could not be read"
@@ -122,7 +129,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 def _allowed(request: Request) -> str:
-    """Return the methods that are possible at a path, over all of its routes; Starlette names those of one."""
+    """Return the methods of all routes at a path; Starlette names those of only one route."""
     found: set[str] = set()
     for route in request.app.routes:
         if route.matches(request.scope)[0] is not Match.NONE:
@@ -134,29 +141,34 @@ async def _validation_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101  registered for this class only
     found = error.errors()
     errors = [{"loc": list(item["loc"]), "msg": _message(item)} for item in found[:MAX_ERRORS]]
-    first = errors[0]
-    place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"{place}: {first['msg']}{more}", errors=errors)
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"{_sentence(found[0])}{more}", errors=errors)
 
 
-#: What the validator calls a body that is no JSON object, or that is not there.
+_BODY = ("body",)
+#: The types of error for a body that is missing or not an object.
 _NO_OBJECT = frozenset({"missing", "model_type", "model_attributes_type"})
 
 
+def _sentence(item: Mapping[str, Any]) -> str:
+    """Return one error with the name of its field; errors of the body as a whole name no field."""
+    if tuple(item["loc"]) != _BODY:
+        return f"{place_of(item['loc'])}: {_message(item)}"
+    return _message(item) if item["type"] == "value_error" else f"the body {_message(item)}"
+
+
 def _message(item: Mapping[str, Any]) -> str:
-    """The validator's sentence, without the input: that may be large, hostile or secret."""
     if isinstance(item.get("input"), BadJson):
-        return f"not valid JSON: {item['input'].reason}"
-    if item["type"] in _NO_OBJECT and tuple(item["loc"]) == ("body",):
+        return f"is not valid JSON: {item['input'].reason}"
+    if item["type"] in _NO_OBJECT and tuple(item["loc"]) == _BODY:
         return "must be a JSON object, sent with Content-Type: application/json"
-    return str(item["msg"]).removeprefix("Value error, ")
+    return explain(item)
 
 
-async def _database_away(request: Request, error: Exception) -> Response:
+async def _database_unavailable(request: Request, error: Exception) -> Response:
     if full := _full_disk(request, error):
         return full
-    return problem(HTTPStatus.SERVICE_UNAVAILABLE, "the database does not answer; try again in a moment")
+    return problem(HTTPStatus.SERVICE_UNAVAILABLE, "the database is not available; try again in a moment")
 
 
 async def _database_error(request: Request, error: Exception) -> Response:
@@ -174,7 +186,7 @@ async def _system_error(request: Request, error: Exception) -> Response:
 
 
 def _full_disk(request: Request, error: Exception) -> Response | None:
-    """Return the answer if a full disk is the reason. A database that does not answer does not say so itself."""
+    """Return the response if a full disk is the reason, which a database that is not available cannot report."""
     settings: Settings = request.app.state.settings
     found = disk.space(settings.data_dir, min_free_gb=settings.min_free_gb)
     if not found.is_full and not disk.is_disk_full(error):
@@ -185,29 +197,29 @@ def _full_disk(request: Request, error: Exception) -> Response | None:
 
 
 async def _unstorable(_request: Request, _error: Exception) -> Response:
-    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "a value holds characters or numbers that cannot be stored")
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "a value contains characters or numbers that cannot be stored")
 
 
 async def unexpected(_request: Request, _error: Exception) -> Response:
-    """The answer for an error that nobody knows."""
-    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "something went wrong here; the server's log says what")
+    """Return the response for an error without a handler."""
+    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "the server failed to handle this request; see the server's log")
 
 
 def install(app: FastAPI) -> None:
-    """Answer every error with a problem."""
+    """Register handlers that turn every error into a problem."""
     app.add_exception_handler(OmoiError, _omoi_error)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(DBAPIError, _database_error)
-    for away in (OperationalError, InterfaceError, PoolTimeoutError, ConnectionError):
-        app.add_exception_handler(away, _database_away)
+    for unavailable in (OperationalError, InterfaceError, PoolTimeoutError, ConnectionError):
+        app.add_exception_handler(unavailable, _database_unavailable)
     app.add_exception_handler(OSError, _system_error)
     app.add_exception_handler(DataError, _unstorable)
     app.add_exception_handler(Exception, unexpected)
 
 
 async def answer_for(app: FastAPI, error: Exception) -> Response:
-    """The answer for an error outside of FastAPI's routes; one that only the last handler knows is raised again."""
+    """Return the response for an error outside of FastAPI's routes; raise it again if it has no handler."""
     for kind in type(error).__mro__:
         if kind is not Exception and (handle := app.exception_handlers.get(kind)):
             answer: Response = await handle(Request({"type": "http", "app": app}), error)  # type: ignore[misc]
@@ -216,20 +228,20 @@ async def answer_for(app: FastAPI, error: Exception) -> Response:
 
 
 _MEANING = {
-    401: "No token, or one that is not known.",
-    403: "Not yours to do.",
-    404: "Not there, or not visible to you.",
-    409: "The thing is in a state that does not allow this.",
+    401: "The token is missing, unknown, expired or revoked.",
+    403: "You are not allowed to do this.",
+    404: "The resource does not exist or is not visible to you.",
+    409: "The resource is in a state that does not allow this.",
     413: "The body is too large.",
-    415: "The body's encoding is not taken.",
-    422: "Bad input.",
-    429: "A limit is reached; `Retry-After` says when to come back.",
-    503: "Something this depends on does not answer.",
+    415: "The body has a `Content-Encoding`; send it unencoded.",
+    422: "The input is invalid; `errors` lists the fields.",
+    429: "A limit is reached; retry after the number of seconds in `Retry-After`.",
+    503: "The database, or another service that this depends on, is not available.",
     507: "A disk of the installation is full, or a storage quota is used up.",
 }
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The error answers of a route, for OpenAPI."""
+    """Return the error responses of a route for OpenAPI."""
     schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
     return {status: {"description": _MEANING[status], "content": {MEDIA_TYPE: schema}} for status in statuses}

@@ -1,4 +1,4 @@
-"""The routers of the API's parts."""
+"""Creates the router of each part of the API."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -15,10 +15,10 @@ PREFIX = "/api/v1"
 def make_router(
     prefix: str, *, tags: Sequence[str | Enum] = (), refusals: Sequence[int] = (), below: str = PREFIX
 ) -> APIRouter:
-    """A router whose routes may all answer with these problems.
+    """Return a router whose routes can all answer with the statuses in `refusals`.
 
-    A route is whole as it is declared: the application lists it. FastAPI's way of including a router makes each
-    route a second time and looks for it once more at every level, on every request.
+    The application lists the routes directly. `include_router` would copy each route and match it once more at every
+    level, on every request.
     """
     return APIRouter(
         prefix=below + prefix,

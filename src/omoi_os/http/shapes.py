@@ -1,9 +1,9 @@
-"""What answers have in common."""
+"""The base of the models of responses."""
 
 from pydantic import BaseModel, ConfigDict
 
 
 class Shown(BaseModel):
-    """A part of an answer. A field with a default is always there, and is described so."""
+    """A model of a response. Fields with a default are always sent, so the schema lists them as required."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)

@@ -30,23 +30,23 @@ def _not_blank(value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Adds to a type's schema what its validator checks, so that every text that the schema allows is accepted."""
+    """Adds to a type's schema what its validator checks, so that every text the schema allows is accepted."""
 
     keyword: str
     value: str | tuple[str, ...]
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Extend the schema in the description of the API; nothing is validated with it."""
+        """Extend the schema of the OpenAPI document; this validates nothing."""
         value = self.value if isinstance(self.value, str) else list(self.value)
         return {**handler(core), self.keyword: value}
 
 
 def matching(pattern: str) -> Described:
-    """Describe the pattern (ECMA 262) of a text."""
+    """Add the pattern (ECMA 262) of a text to its schema."""
     return Described("pattern", pattern)
 
 
-#: Something to see, for texts that are taken without the white space around them.
+#: A visible character, for texts that are stripped of white space.
 _VISIBLE = r"[^\s\x00-\x20\x7f-\xa0]"
 
 #: A name or title: one line, not blank.
@@ -58,7 +58,7 @@ Line = Annotated[
 ]
 #: A description of any length that fits a request.
 Text = Annotated[str, StringConstraints(max_length=500_000), AfterValidator(_without_nul), matching(r"^[^\x00]*$")]
-#: A text that says something.
+#: A text that is not blank.
 Prose = Annotated[Text, AfterValidator(_not_blank), matching(rf"^[^\x00]*{_VISIBLE}[^\x00]*$")]
 #: A shell command that runs inside a sandbox.
 Command = Annotated[
@@ -67,7 +67,7 @@ Command = Annotated[
     AfterValidator(_without_nul),
     matching(rf"^[^\x00]*{_VISIBLE}[^\x00]*$"),
 ]
-#: What is searched for.
+#: A search term.
 Search = Annotated[
     str,
     StringConstraints(strip_whitespace=True, max_length=200),

@@ -1,4 +1,4 @@
-"""Uploads: large bodies are received on disk, and one at a time is read into memory."""
+"""Uploads: large bodies are received on disk, and only one at a time is read into memory."""
 
 import asyncio
 import tempfile
@@ -12,12 +12,12 @@ from starlette.requests import Request
 from omoi_os.errors import TooMany
 from omoi_os.system.off_loop import LARGE
 
-#: So many may one sandbox send at a time.
+#: How many uploads one sandbox may have open.
 MAX_EACH = 4
 
 
 class Uploads:
-    """Receives bodies. However many arrive, and however slowly, the memory of one is enough."""
+    """Receives bodies with the memory of one, however many arrive at the same time."""
 
     def __init__(self, folder: Path, *, each: int = MAX_EACH) -> None:
         self._folder, self._each = folder, each
@@ -25,14 +25,14 @@ class Uploads:
         self._in_memory = asyncio.Lock()
 
     @asynccontextmanager
-    async def body(self, request: Request, who: str) -> AsyncIterator[bytes]:
-        """The body, for as long as the block runs. Raises `TooMany` for one that sends too many at a time."""
+    async def body(self, request: Request, sandbox_id: str) -> AsyncIterator[bytes]:
+        """Yield the body. Raise `TooMany` when the sandbox has too many uploads open."""
         if int(request.headers.get("content-length", LARGE + 1)) <= LARGE:
             yield await request.body()
             return
-        if self._open[who] >= self._each:
-            raise TooMany(f"{self._each} uploads of {who} are under way; wait for the answers")
-        self._open[who] += 1
+        if self._open[sandbox_id] >= self._each:
+            raise TooMany(f"sandbox {sandbox_id} has {self._each} uploads open; wait until one of them is answered")
+        self._open[sandbox_id] += 1
         try:
             await asyncio.to_thread(self._folder.mkdir, mode=0o700, parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self._folder) as file:
@@ -42,6 +42,6 @@ class Uploads:
                 async with self._in_memory:
                     yield await asyncio.to_thread(file.read)
         finally:
-            self._open[who] -= 1
-            if self._open[who] <= 0:
-                del self._open[who]
+            self._open[sandbox_id] -= 1
+            if self._open[sandbox_id] <= 0:
+                del self._open[sandbox_id]

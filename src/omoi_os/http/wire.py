@@ -1,4 +1,4 @@
-"""HTTP on the wire with bounded heads, and an end to waiting for a request that does not come."""
+"""uvicorn's HTTP protocol with limits for the head of a request, and timeouts for its head and body."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,8 +10,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 MAX_HEAD_BYTES = 64 * 1024
 MAX_HEADERS = 100
 HEAD_SECONDS = 10.0
-#: A body has as long as a head, and a second more for each of these many bytes; one that does not say how long it is
-#: has as long as the largest.
+#: The timeout of a body is that of a head plus one second for this many bytes; without a declared length it is the
+#: maximum.
 BODY_BYTES_PER_SECOND = 512 * 1024
 MAX_BODY_SECONDS = 140.0
 
@@ -21,21 +21,21 @@ _TIMED_OUT = (
 )
 
 
-#: The extension of a request's scope that tells whether whoever sent it has hung up.
+#: Scope extension: a function that reports whether the client has disconnected.
 GONE = "omoi.gone"
-#: The extension that ends its connection at once, with whatever was not sent yet.
+#: Scope extension: a function that aborts the connection and discards unsent data.
 CUT = "omoi.cut"
 
 
 def cut(scope: Scope) -> None:
-    """End the connection of a request without waiting until the client has read what was sent."""
+    """Abort the connection of a request without waiting until the client has read what was sent."""
     end: Callable[[], None] | None = (scope.get("extensions") or {}).get(CUT)
     if end is not None:
         end()
 
 
 def gone(scope: Scope) -> Callable[[], bool]:
-    """Asks whether the sender of a request has hung up; where nobody knows, they have not."""
+    """Return a function that reports whether the client has disconnected; without our server it is always False."""
     asked: Callable[[], bool] = (scope.get("extensions") or {}).get(GONE, _still_there)
     return asked
 
@@ -45,11 +45,11 @@ def _still_there() -> bool:
 
 
 class TooManyHeaders(Exception):
-    """Ends the parsing of a request."""
+    """Raised to stop parsing a request with too many headers."""
 
 
 class Wire(HttpToolsProtocol):
-    """uvicorn's protocol, which has no limit of its own for what comes before a body."""
+    """uvicorn's protocol, which does not limit the head of a request by itself."""
 
     _timer: asyncio.TimerHandle | None = None
     _head = 0
@@ -57,17 +57,17 @@ class Wire(HttpToolsProtocol):
     _open = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for a first request, not for ever."""
+        """Start the timeout for the first request."""
         super().connection_made(transport)
         self._arm(HEAD_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing more is waited for."""
+        """Stop the timeout."""
         self._disarm()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take in what came. A request that came whole needs no timer."""
+        """Parse received data. A request that arrived completely needs no timeout."""
         was_in_head = self._in_head
         self._head += len(data)
         super().data_received(data)
@@ -79,25 +79,25 @@ class Wire(HttpToolsProtocol):
             self._arm(HEAD_SECONDS if self._in_head else self._body_seconds())
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Start the head of a request."""
         super().on_message_begin()
         extensions: dict[str, Any] = {GONE: self._is_gone, CUT: self.transport.abort}
         self.scope["extensions"] = extensions
         self._open = self._in_head = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header of few."""
+        """Add a header; raise `TooManyHeaders` beyond the limit."""
         if len(self.headers) >= MAX_HEADERS:
             raise TooManyHeaders
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The head is over."""
+        """Start the body of a request."""
         self._in_head, self._head = False, 0
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """The request is over."""
+        """Finish a request."""
         self._open, self._head = False, 0
         super().on_message_complete()
 

@@ -1,14 +1,13 @@
-"""Queries over what is open and over the last days; none of them reads all that ever was."""
+"""Queries over open tasks and sandboxes and over the last days; none of them reads the whole history."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, select, text, true
+from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import InstrumentedAttribute
 
-from omoi_os.projects.models import Project
+from omoi_os.accounts.models import User
+from omoi_os.projects.visibility import visible_to
 from omoi_os.sandboxes.lifecycle import ALIVE, SandboxState
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.lifecycle import TERMINAL, TaskState
@@ -19,46 +18,41 @@ from omoi_os.tasks.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What the sandboxes of one day have spent."""
+    """What the sandboxes created on one day have spent."""
 
     cost_usd: float
     simulated_cost_usd: float
     tokens: int
 
 
-def _of(owner: UUID | None, project_id: InstrumentedAttribute[UUID]) -> ColumnElement[bool]:
-    """Whose projects count; everyone's for None."""
-    return true() if owner is None else project_id.in_(select(Project.id).where(Project.created_by == owner))
-
-
-async def open_tasks(session: AsyncSession, *, owner: UUID | None) -> dict[TaskState, int]:
-    """Open tasks by state."""
-    query = select(Task.status, func.count()).where(Task.status.not_in(TERMINAL), _of(owner, Task.project_id))
+async def open_tasks(session: AsyncSession, *, user: User) -> dict[TaskState, int]:
+    """Count the open tasks by state."""
+    query = select(Task.status, func.count()).where(Task.status.not_in(TERMINAL), visible_to(user, Task.project_id))
     rows = await session.execute(query.group_by(Task.status))
     return {TaskState(status): number for status, number in rows}
 
 
-async def oldest_pending(session: AsyncSession, *, owner: UUID | None) -> datetime | None:
-    """When the task that waits the longest was made."""
-    query = select(func.min(Task.created_at)).where(Task.status == TaskState.PENDING, _of(owner, Task.project_id))
+async def oldest_pending(session: AsyncSession, *, user: User) -> datetime | None:
+    """Return when the oldest pending task was created."""
+    query = select(func.min(Task.created_at)).where(Task.status == TaskState.PENDING, visible_to(user, Task.project_id))
     return (await session.execute(query)).scalar_one()
 
 
-async def sandboxes(session: AsyncSession, *, owner: UUID | None, since: datetime) -> dict[SandboxState, int]:
-    """Those alive, and those that were begun since then and have ended, by state."""
-    alive = select(Sandbox.status, func.count()).where(Sandbox.status.in_(ALIVE), _of(owner, Sandbox.project_id))
+async def sandboxes(session: AsyncSession, *, user: User, since: datetime) -> dict[SandboxState, int]:
+    """Count the sandboxes that exist, and those created since then that have ended, by state."""
+    alive = select(Sandbox.status, func.count()).where(Sandbox.status.in_(ALIVE), visible_to(user, Sandbox.project_id))
     ended = select(Sandbox.status, func.count()).where(
-        Sandbox.created_at >= since, Sandbox.status.not_in(ALIVE), _of(owner, Sandbox.project_id)
+        Sandbox.created_at >= since, Sandbox.status.not_in(ALIVE), visible_to(user, Sandbox.project_id)
     )
     rows = await session.execute(alive.group_by(Sandbox.status).union_all(ended.group_by(Sandbox.status)))
     return {SandboxState(status): number for status, number in rows}
 
 
-async def ended_by_day(session: AsyncSession, *, owner: UUID | None, since: datetime) -> dict[date, dict[Outcome, int]]:
+async def ended_by_day(session: AsyncSession, *, user: User, since: datetime) -> dict[date, dict[Outcome, int]]:
     """Count the tasks that ended by outcome, for each day in UTC."""
     day = func.date_trunc("day", Task.completed_at, "UTC")
     query = select(day, Task.status, Sandbox.verdict, func.count()).outerjoin(Sandbox, Sandbox.id == Task.sandbox_id)
-    query = query.where(Task.completed_at >= since, _of(owner, Task.project_id))
+    query = query.where(Task.completed_at >= since, visible_to(user, Task.project_id))
     found: dict[date, dict[Outcome, int]] = {}
     for moment, status, verdict, number in await session.execute(query.group_by(day, Task.status, Sandbox.verdict)):
         counts = found.setdefault(moment.date(), dict.fromkeys(FINAL, 0))
@@ -66,22 +60,24 @@ async def ended_by_day(session: AsyncSession, *, owner: UUID | None, since: date
     return found
 
 
-async def spent_by_day(session: AsyncSession, *, owner: UUID | None, since: datetime) -> dict[date, Spent]:
-    """What sandboxes have spent, by the day in UTC on which they were begun."""
+async def spent_by_day(session: AsyncSession, *, user: User, since: datetime) -> dict[date, Spent]:
+    """Sum up what sandboxes have spent, by the day in UTC on which they were created."""
     day = func.date_trunc("day", Sandbox.created_at, "UTC")
     query = select(day, func.sum(Sandbox.cost_usd), func.sum(Sandbox.simulated_cost_usd), func.sum(Sandbox.tokens))
-    query = query.where(Sandbox.created_at >= since, _of(owner, Sandbox.project_id))
+    query = query.where(Sandbox.created_at >= since, visible_to(user, Sandbox.project_id))
     rows = await session.execute(query.group_by(day))
     return {row[0].date(): Spent(float(row[1]), float(row[2]), int(row[3])) for row in rows}
 
 
-async def alive_by_provider(session: AsyncSession, *, owner: UUID | None) -> dict[str, int]:
-    """Living sandboxes by what makes them."""
-    query = select(Sandbox.provider, func.count()).where(Sandbox.status.in_(ALIVE), _of(owner, Sandbox.project_id))
+async def alive_by_provider(session: AsyncSession, *, user: User) -> dict[str, int]:
+    """Count the sandboxes that exist by provider."""
+    query = select(Sandbox.provider, func.count()).where(
+        Sandbox.status.in_(ALIVE), visible_to(user, Sandbox.project_id)
+    )
     rows = await session.execute(query.group_by(Sandbox.provider))
     return {row[0]: row[1] for row in rows}
 
 
 async def server_version(session: AsyncSession) -> str:
-    """The database server's own."""
+    """Return the version of the database server."""
     return str((await session.execute(text("SHOW server_version"))).scalar_one())

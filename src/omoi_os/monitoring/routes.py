@@ -1,4 +1,4 @@
-"""What goes on: the queue, the sandboxes, the last days, and the platform itself."""
+"""The overview: queue, sandboxes, the last days, and the state of the platform."""
 
 from typing import Annotated
 
@@ -11,7 +11,6 @@ from omoi_os.http.deps import AppSettings, DbSession, Now
 from omoi_os.http.routers import make_router
 from omoi_os.monitoring import service
 from omoi_os.monitoring.schemas import OverviewOut
-from omoi_os.projects.repository import owner_seen_by
 
 router = make_router("/monitoring", tags=["monitoring"], refusals=(401, 403, 422, 503))
 
@@ -26,7 +25,7 @@ async def _attendance(request: Request) -> Attendance:
     return attendance
 
 
-@router.get("/overview", summary="Show what goes on")
+@router.get("/overview", summary="Show the overview")
 async def get_overview(
     user: CurrentUser,
     session: DbSession,
@@ -35,9 +34,8 @@ async def get_overview(
     attendance: Annotated[Attendance, Depends(_attendance)],
     now: Now,
 ) -> OverviewOut:
-    """The queue, sandboxes, throughput and cost of the last days, providers, versions and processes.
+    """Return the queue, sandboxes, throughput and cost of the last days, providers, versions and processes.
 
-    Tasks and sandboxes count if you may see them. Asking costs the same however long the history is.
+    Only tasks and sandboxes that you may see are counted.
     """
-    owner = owner_seen_by(user.id, user.role)
-    return await service.overview(session, settings, availability, attendance, owner=owner, now=now)
+    return await service.overview(session, settings, availability, attendance, user=user, now=now)

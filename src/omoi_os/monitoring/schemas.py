@@ -1,4 +1,4 @@
-"""The overview as the API shows it."""
+"""Response bodies for the overview."""
 
 import datetime
 
@@ -11,36 +11,38 @@ from omoi_os.tasks.outcomes import Outcome
 
 
 class QueueOut(BaseModel):
-    """What is to be done and being done."""
+    """The queue of open tasks."""
 
-    by_status: dict[TaskState, int] = Field(description="Open tasks by state; every open state is named.")
-    oldest_pending_seconds: float | None = Field(description="How long the oldest pending task waits; null if none.")
+    by_status: dict[TaskState, int] = Field(description="Number of open tasks in each open state, zeros included.")
+    oldest_pending_seconds: float | None = Field(
+        description="How long the oldest pending task has been waiting; null if none is pending."
+    )
 
 
 class SandboxesOut(BaseModel):
-    """Sandboxes by state."""
+    """Numbers of sandboxes by state."""
 
     by_status: dict[SandboxState, int] = Field(
-        description="Those alive, and of those begun in the last `days` days the ended ones; every state is named."
+        description="Sandboxes that exist now, plus those created in the last `days` days that have ended, by state."
     )
-    days: int
+    days: int = Field(description="How many days ended sandboxes are counted for, today included.")
 
 
 class DayOut(BaseModel):
-    """One day in UTC."""
+    """Figures of one day in UTC."""
 
-    date: datetime.date
-    completed: int = Field(description="Tasks that were completed on this day, verified or unchecked.")
-    failed: int = Field(description="Tasks that failed on this day.")
-    outcomes: dict[Outcome, int] = Field(
-        description="Tasks that ended on this day by outcome: verified, unchecked, failed, no_result."
+    date: datetime.date = Field(description="The day.")
+    completed: int = Field(description="Number of tasks that were completed on this day, verified or unchecked.")
+    failed: int = Field(description="Number of tasks that failed on this day.")
+    outcomes: dict[Outcome, int] = Field(description="Number of tasks that ended on this day with each outcome.")
+    cost_usd: float = Field(
+        description="What the sandboxes created on this day have spent on model calls, in US dollars."
     )
-    cost_usd: float = Field(description="What the sandboxes that were begun on this day have spent.")
     simulated_cost_usd: float = Field(
-        description="The part of `cost_usd` that the scripted model was charged: nobody paid it."
+        description="The part of `cost_usd` that the scripted model was charged and nobody paid."
     )
-    cost_simulated: bool = Field(description="Whether a part of the cost is simulated.")
-    tokens: int
+    cost_simulated: bool = Field(description="Whether a part of `cost_usd` is simulated.")
+    tokens: int = Field(description="How many tokens the sandboxes created on this day have used.")
 
 
 class LimitsOut(BaseModel):
@@ -55,41 +57,41 @@ class LimitsOut(BaseModel):
 
 
 class ProviderOut(BaseModel):
-    """What makes sandboxes."""
+    """A provider of sandboxes."""
 
-    name: str
-    default: bool = Field(description="Whether projects that choose none use it.")
-    available: bool = Field(description="Whether it can make sandboxes, as the API's own machine sees it.")
-    reason: str | None = Field(description="Why it is not available; told to administrators.")
-    limits: LimitsOut | None = Field(description="How it limits sandboxes; null when it is not available.")
-    alive: int = Field(description="Its living sandboxes that you may see.")
+    name: str = Field(description="Name of the provider, such as `local` or `docker`.")
+    default: bool = Field(description="Whether projects use this provider unless their settings name another.")
+    available: bool = Field(description="Whether the provider can create sandboxes from the API's machine.")
+    reason: str | None = Field(description="Why the provider is not available; shown to administrators only.")
+    limits: LimitsOut | None = Field(description="How it limits resources; null if it is not available.")
+    alive: int = Field(description="Number of its sandboxes that exist now and that you may see.")
 
 
 class VersionsOut(BaseModel):
-    """What this platform is made of."""
+    """Versions of the platform and its main components."""
 
-    omoi: str
-    postgres: str
-    agent_sdk: str | None
-    agent_cli: str | None
-    model: str = Field(description="The model that agents use; `scripted` when a script plays its part.")
+    omoi: str = Field(description="Version of OmoiOS.")
+    postgres: str = Field(description="Version of the PostgreSQL server.")
+    agent_sdk: str | None = Field(description="Version of the agent's SDK; null if it is not installed here.")
+    agent_cli: str | None = Field(description="Version of the agent's command-line program; null if unknown.")
+    model: str = Field(description="The model that agents use; `scripted` is the built-in scripted model.")
 
 
 class ProcessOut(BaseModel):
-    """A part of the platform that is at work, wherever it runs."""
+    """A running process of the platform, on any machine."""
 
-    name: str
-    since: AwareDatetime
+    name: str = Field(description="What the process is, such as `orchestrator`.")
+    since: AwareDatetime = Field(description="Since when it has been connected to the database.")
 
 
 class OverviewOut(BaseModel):
-    """What goes on, of what you may see."""
+    """Overview of the platform, limited to the projects you may see."""
 
-    generated_at: AwareDatetime
-    queue: QueueOut
-    sandboxes: SandboxesOut
-    days: list[DayOut] = Field(description="The last days, oldest first; today is the last one.")
-    providers: list[ProviderOut]
-    versions: VersionsOut
-    processes: list[ProcessOut]
+    generated_at: AwareDatetime = Field(description="When the overview was computed.")
+    queue: QueueOut = Field(description="Open tasks.")
+    sandboxes: SandboxesOut = Field(description="Sandboxes by state.")
+    days: list[DayOut] = Field(description="Figures of the last days, oldest first; the last one is today.")
+    providers: list[ProviderOut] = Field(description="The default provider and every provider with sandboxes.")
+    versions: VersionsOut = Field(description="Versions of OmoiOS, PostgreSQL and the agent.")
+    processes: list[ProcessOut] = Field(description="The orchestrators that are running.")
     warnings: list[WarningOut] = Field(description="Conditions of the platform that need attention, oldest first.")

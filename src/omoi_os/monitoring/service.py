@@ -1,10 +1,10 @@
-"""Puts the overview together."""
+"""Computes the overview."""
 
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from omoi_os.accounts.models import User
 from omoi_os.config import Settings
 from omoi_os.health import presence, versions
 from omoi_os.health.attendance import Attendance
@@ -22,6 +22,7 @@ from omoi_os.monitoring.schemas import (
     SandboxesOut,
     VersionsOut,
 )
+from omoi_os.projects.visibility import restricted_to
 from omoi_os.sandboxes.lifecycle import SandboxState
 from omoi_os.tasks.lifecycle import OPEN, TaskState
 from omoi_os.tasks.outcomes import FINAL, Outcome
@@ -35,19 +36,19 @@ async def overview(
     availability: Availability,
     attendance: Attendance,
     *,
-    owner: UUID | None,
+    user: User,
     now: datetime,
 ) -> OverviewOut:
-    """What goes on in the projects of one owner, or in all for None."""
+    """Return the overview of the projects that the user may see."""
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=DAYS - 1)
-    by_state = await repository.sandboxes(session, owner=owner, since=since)
+    by_state = await repository.sandboxes(session, user=user, since=since)
     connected = await presence.connected_since(session, ORCHESTRATOR)
     shown = OverviewOut(
         generated_at=now,
-        queue=await _queue(session, owner=owner, now=now),
+        queue=await _queue(session, user=user, now=now),
         sandboxes=SandboxesOut(by_status={state: by_state.get(state, 0) for state in SandboxState}, days=DAYS),
-        days=await _days(session, owner=owner, since=since),
+        days=await _days(session, user=user, since=since),
         providers=[],
         versions=VersionsOut(
             omoi=versions.platform(),
@@ -59,16 +60,17 @@ async def overview(
         processes=[ProcessOut(name="orchestrator", since=moment) for moment in connected],
         warnings=await attendance.warnings(session, now=now),
     )
-    alive = await repository.alive_by_provider(session, owner=owner)
-    # Providers are asked over the network, some of them; nothing of the database is held meanwhile.
+    alive = await repository.alive_by_provider(session, user=user)
+    # Some providers are asked over the network: hold no transaction meanwhile.
     await session.commit()
+    sees_everything = restricted_to(user.id, user.role) is None
     answers = await availability.of([settings.sandbox_provider, *alive])
     shown.providers = [
         ProviderOut(
             name=name,
             default=name == settings.sandbox_provider,
             available=tried.reason is None,
-            reason=tried.reason if owner is None else None,
+            reason=tried.reason if sees_everything else None,
             limits=LimitsOut.model_validate(tried.limits) if tried.limits else None,
             alive=alive.get(name, 0),
         )
@@ -77,18 +79,18 @@ async def overview(
     return shown
 
 
-async def _queue(session: AsyncSession, *, owner: UUID | None, now: datetime) -> QueueOut:
-    tasks = await repository.open_tasks(session, owner=owner)
-    oldest = await repository.oldest_pending(session, owner=owner)
+async def _queue(session: AsyncSession, *, user: User, now: datetime) -> QueueOut:
+    tasks = await repository.open_tasks(session, user=user)
+    oldest = await repository.oldest_pending(session, user=user)
     return QueueOut(
         by_status={state: tasks.get(state, 0) for state in TaskState if state in OPEN},
         oldest_pending_seconds=max(0.0, (now - oldest).total_seconds()) if oldest else None,
     )
 
 
-async def _days(session: AsyncSession, *, owner: UUID | None, since: datetime) -> list[DayOut]:
-    ended = await repository.ended_by_day(session, owner=owner, since=since)
-    spent = await repository.spent_by_day(session, owner=owner, since=since)
+async def _days(session: AsyncSession, *, user: User, since: datetime) -> list[DayOut]:
+    ended = await repository.ended_by_day(session, user=user, since=since)
+    spent = await repository.spent_by_day(session, user=user, since=since)
     shown = []
     for day in (since.date() + timedelta(days=number) for number in range(DAYS)):
         by_outcome, cost = ended.get(day) or dict.fromkeys(FINAL, 0), spent.get(day, Spent(0.0, 0.0, 0))

@@ -3,16 +3,18 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import Depends
+from fastapi import Depends, Path
 
 from omoi_os.accounts.deps import CurrentUser
 from omoi_os.http.deps import DbSession
 from omoi_os.projects import service
 from omoi_os.projects.models import Project
 
+ProjectId = Annotated[UUID, Path(description="Id of a project, as `GET /projects` lists it.")]
 
-async def visible_project(project_id: UUID, user: CurrentUser, session: DbSession) -> Project:
-    """The project; 404 when there is none or it is another's."""
+
+async def visible_project(project_id: ProjectId, user: CurrentUser, session: DbSession) -> Project:
+    """Return the project; raise `NotFound` if it does not exist or the caller may not see it."""
     return await service.get_visible(session, project_id, user=user)
 
 

@@ -17,28 +17,32 @@ from omoi_os.projects.schemas import ProjectIn, ProjectOut, ProjectPage, Project
 router = make_router("/projects", tags=["projects"], refusals=(401, 403, 413, 422, 503))
 
 
-@router.post("", status_code=201, summary="Make a project", responses=problems(409))
+@router.post("", status_code=201, summary="Create a project", responses=problems(409))
 async def create_project(
     user: CurrentUser, body: ProjectIn, once: OnlyOnce, session: DbSession, settings: AppSettings, now: Now
 ) -> ProjectOut:
-    """Make a project. Its repository is made on the forge when the first task needs it.
+    """Create a project. Its repository is created on the forge when the first task needs it.
 
-    A user has at most one project on a repository: a second one answers 409 and names the first.
+    You can have one project on a repository: a second one answers 409 and names the first.
     """
     project = await service.create_project(session, user, body, settings=settings, now=now)
     return once.answer(ProjectOut.model_validate(project))
 
 
-@router.get("", summary="List or find projects")
+@router.get("", summary="List projects")
 async def list_projects(
     user: CurrentUser,
     session: DbSession,
-    github_owner: Annotated[RepositoryName | None, Query()] = None,
-    github_repo: Annotated[RepositoryName | None, Query()] = None,
+    github_owner: Annotated[
+        RepositoryName | None, Query(description="Return only projects whose repository has this owner.")
+    ] = None,
+    github_repo: Annotated[
+        RepositoryName | None, Query(description="Return only projects whose repository has this name.")
+    ] = None,
     limit: paging.Limit = 50,
     cursor: paging.Cursor = None,
 ) -> ProjectPage:
-    """The projects you may see, newest first."""
+    """Return the projects you may see, newest first."""
     before = paging.before_id("projects", cursor)
     rows = await repository.list_projects(
         session, user=user, owner=github_owner, repo=github_repo, limit=limit + 1, before=before
@@ -49,18 +53,18 @@ async def list_projects(
 
 @router.get("/{project_id}", summary="Show a project", responses=problems(404))
 async def get_project(project: VisibleProject) -> ProjectOut:
-    """One project."""
+    """Return a project."""
     return ProjectOut.model_validate(project)
 
 
 @router.patch("/{project_id}", summary="Change a project", responses=problems(404))
 async def update_project(project: VisibleProject, body: ProjectPatch, user: CurrentUser, now: Now) -> ProjectOut:
-    """Change what is given, of the settings too."""
+    """Change the given fields and settings; the others keep their value."""
     changes = body.model_dump(mode="json", exclude_unset=True)
     return ProjectOut.model_validate(service.update_project(project, changes, user=user, now=now))
 
 
 @router.delete("/{project_id}", status_code=204, summary="Delete a project", responses=problems(404, 409))
 async def delete_project(project: VisibleProject, session: DbSession, now: Now) -> None:
-    """Take a project away. Its tickets and tasks stay readable; 409 while a task is open."""
+    """Delete a project. Its tickets and tasks stay readable. Answers 409 while a task is open."""
     await service.delete_project(session, project, now=now)

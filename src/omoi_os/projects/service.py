@@ -1,4 +1,4 @@
-"""What happens to projects. Each function is one step in one transaction; the caller commits."""
+"""Creates and changes projects. Each function runs in the caller's transaction."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,47 +16,47 @@ from omoi_os.projects import repository
 from omoi_os.projects.models import Project
 from omoi_os.projects.schemas import ProjectIn
 
-#: Settings that only administrators change, with their defaults: they decide over what all projects share.
+#: Settings that only administrators can change, with their defaults: they affect resources that projects share.
 ADMIN_SETTINGS: Mapping[str, Any] = {"weight": 1, "provider": None}
 
 
 async def create_project(
     session: AsyncSession, user: User, wanted: ProjectIn, *, settings: Settings, now: datetime
 ) -> Project:
-    """Make a project; `Conflict` names the user's own one when the repository has one already."""
+    """Create a project; raise `Conflict` if the user already has one on the repository."""
     _check_settings(user, wanted.settings.model_dump(mode="json"), current={})
     seed = _seed(wanted.repo_url, user, settings) if wanted.repo_url is not None else None
     project = await repository.insert_unless_taken(session, _values(wanted, user, seed=seed, now=now))
     if project is not None:
         return project
     existing = await _on_repository(session, user, wanted)
-    raise Conflict(f"project {existing.id} is already on {wanted.github_owner}/{wanted.github_repo}; use that one")
+    raise Conflict(f"you already have project {existing.id} on {wanted.github_owner}/{wanted.github_repo}; use it")
 
 
 async def find_or_create(session: AsyncSession, user: User, wanted: ProjectIn, *, now: datetime) -> Project:
-    """The user's own project on a repository, made if there is none."""
+    """Return the user's own project on a repository; create it if there is none."""
     project = await repository.insert_unless_taken(session, _values(wanted, user, seed=None, now=now))
     return project or await _on_repository(session, user, wanted)
 
 
 async def get_visible(session: AsyncSession, project_id: UUID, *, user: User) -> Project:
-    """One project; `NotFound` also when it is not the user's to see."""
+    """Return a project; raise `NotFound` if it does not exist or the user may not see it."""
     project = await repository.get_visible(session, project_id, user=user)
     if project is None:
         raise NotFound(f"there is no project {project_id}")
     return project
 
 
-async def hold_visible(session: AsyncSession, project_id: UUID, *, user: User) -> Project:
-    """The same, held: what is added to it or ends it waits until the transaction ends."""
-    project = await repository.get_visible(session, project_id, user=user, hold=True)
+async def lock_visible(session: AsyncSession, project_id: UUID, *, user: User) -> Project:
+    """Return the same project with its row locked until the transaction ends."""
+    project = await repository.get_visible(session, project_id, user=user, for_update=True)
     if project is None:
         raise NotFound(f"there is no project {project_id}")
     return project
 
 
 def update_project(project: Project, changes: Mapping[str, Any], *, user: User, now: datetime) -> Project:
-    """Change what was given; of the settings, too, only what was given."""
+    """Change the given fields and settings; the others keep their value."""
     _check_settings(user, changes.get("settings", {}), current=project.settings)
     for name, value in changes.items():
         merged = {**project.settings, **value} if name == "settings" else value
@@ -66,7 +66,7 @@ def update_project(project: Project, changes: Mapping[str, Any], *, user: User, 
 
 
 async def delete_project(session: AsyncSession, project: Project, *, now: datetime) -> None:
-    """Take a project away; its history stays. `Conflict` while something in it is still to be done."""
+    """Mark a project as deleted; its history stays. Raise `Conflict` while a task is open."""
     project = await repository.lock(session, project.id)
     if await repository.has_open_tasks(session, project.id):
         raise Conflict(f"project {project.id} has open tasks; cancel them first")
@@ -83,7 +83,7 @@ async def _on_repository(session: AsyncSession, user: User, wanted: ProjectIn) -
     owner, repo = wanted.github_owner or "", wanted.github_repo or ""
     project = await repository.on_repository(session, created_by=user.id, owner=owner, repo=repo)
     if project is None:
-        raise Conflict(f"the project on {owner}/{repo} was changed at this moment; try again")
+        raise Conflict(f"the project on {owner}/{repo} was changed by another request; try again")
     return project
 
 
@@ -105,17 +105,17 @@ def _values(wanted: ProjectIn, user: User, *, seed: str | None, now: datetime) -
 
 
 def _seed(given: str, user: User, settings: Settings) -> str:
-    """The repository of this machine to begin from. Reading the machine's files is an administrator's right."""
+    """Return the path of the repository to import. Only administrators may read files of the server."""
     if not given.startswith("/"):
-        raise Invalid("repo_url: only an absolute path of this machine can be used; leave it out for a new repository")
+        raise Invalid("repo_url: must be an absolute path on the server; leave it out for an empty repository")
     if not user.is_admin:
-        raise Forbidden("repo_url: only an administrator can use a path of this machine")
+        raise Forbidden("repo_url: only an administrator can use a path on the server")
     try:
         path = Path(given).resolve(strict=True)
     except (OSError, ValueError):
-        raise Invalid("repo_url: there is no such folder on this machine") from None
+        raise Invalid("repo_url: this folder does not exist on the server") from None
     if path.is_relative_to(settings.data_dir.resolve()):
-        raise Invalid("repo_url: the platform's own data folder cannot be used")
+        raise Invalid("repo_url: must not be inside the data folder of OmoiOS")
     if not ((path / ".git").exists() or (path / "HEAD").is_file()):
-        raise Invalid("repo_url: that folder is not a git repository")
+        raise Invalid("repo_url: this folder is not a git repository")
     return str(path)

@@ -1,10 +1,9 @@
-"""Which sandbox a request is about, and whether the caller may: these dependencies are the security checks."""
+"""The sandbox that a path names, if the caller may use it: these dependencies are the security checks."""
 
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import Depends, Request
-from sqlalchemy import select
+from fastapi import Depends, Path, Request
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.auth import SANDBOX_PREFIX, BearerToken, identify_user
@@ -15,37 +14,38 @@ from omoi_os.audit.trail import Trail, foreign
 from omoi_os.errors import Forbidden
 from omoi_os.http.deps import DbSession, Now
 from omoi_os.ids import token_hash
-from omoi_os.projects.models import Project
-from omoi_os.projects.repository import visible
 from omoi_os.sandboxes import repository, service
 from omoi_os.sandboxes.models import Sandbox
 
+SandboxId = Annotated[str, Path(description="Id of a sandbox, as `GET /sandboxes` lists it.")]
+
 
 async def _get_visible(session: AsyncSession, sandbox_id: str, *, user: User) -> Sandbox:
-    query = select(Sandbox).join(Project, Project.id == Sandbox.project_id)
-    query = query.where(Sandbox.id == sandbox_id, visible(user))
-    found = (await session.execute(query)).scalar_one_or_none() if repository.ID.fullmatch(sandbox_id) else None
+    found = await repository.get_visible(session, sandbox_id, user=user)
     if found is None:
         raise repository.missing(sandbox_id)
     return found
 
 
-async def visible_sandbox(sandbox_id: str, user: CurrentUser, session: DbSession) -> Sandbox:
-    """The sandbox; 404 when there is none or it is another user's."""
+async def visible_sandbox(sandbox_id: SandboxId, user: CurrentUser, session: DbSession) -> Sandbox:
+    """Return the sandbox; raise `NotFound` if it does not exist or the caller may not see it."""
     return await _get_visible(session, sandbox_id, user=user)
 
 
 async def calling_sandbox(
-    sandbox_id: str, token: BearerToken, session: DbSession, now: Now, request: Request, trail: AppTrail
+    sandbox_id: SandboxId, token: BearerToken, session: DbSession, now: Now, request: Request, trail: AppTrail
 ) -> Sandbox:
-    """The sandbox that calls, known by its own token; 404 for another's path, 403 for a user's key."""
+    """Return the calling sandbox, identified by its token.
+
+    Raise `NotFound` if the path names another sandbox and `Forbidden` for a user's key.
+    """
     return await _identify(sandbox_id, token, session, now, request, trail, saving=False)
 
 
 async def saving_sandbox(
-    sandbox_id: str, token: BearerToken, session: DbSession, now: Now, request: Request, trail: AppTrail
+    sandbox_id: SandboxId, token: BearerToken, session: DbSession, now: Now, request: Request, trail: AppTrail
 ) -> Sandbox:
-    """The same, and an ended one whose work is being salvaged."""
+    """Return the calling sandbox, also if it has ended and is being salvaged."""
     return await _identify(sandbox_id, token, session, now, request, trail, saving=True)
 
 
@@ -61,7 +61,7 @@ async def _identify(
 ) -> Sandbox:
     if not token.startswith(SANDBOX_PREFIX):
         await identify_user(session, token, now=now)
-        raise Forbidden("only the worker inside the sandbox can do this, with its own token")
+        raise Forbidden("only the worker inside the sandbox can do this, with the sandbox's token")
     sandbox = await service.identify(session, token, saving=saving)
     if sandbox.id != sandbox_id:
         await trail.record(foreign(sandbox.id, sandbox_id, f"{request.method} {request.url.path}"))
@@ -70,9 +70,9 @@ async def _identify(
 
 
 async def readable_sandbox(
-    sandbox_id: str, token: BearerToken, session: DbSession, now: Now, request: Request, trail: AppTrail
+    sandbox_id: SandboxId, token: BearerToken, session: DbSession, now: Now, request: Request, trail: AppTrail
 ) -> Sandbox:
-    """The sandbox, for itself or for a user who may see it."""
+    """Return the sandbox, for its own worker or for a user who may see it."""
     if token.startswith(SANDBOX_PREFIX):
         return await calling_sandbox(sandbox_id, token, session, now, request, trail)
     identity = await identify_user(session, token, now=now)

@@ -10,9 +10,9 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, SQLColumnExpression, Text, UnaryExpression, cast, func, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.accounts.models import Role, User
+from omoi_os.accounts.models import User
 from omoi_os.errors import NotFound
-from omoi_os.projects.models import Project
+from omoi_os.projects.visibility import visible_to
 from omoi_os.sandboxes.lifecycle import ALIVE, UNSAVED, Purpose
 from omoi_os.sandboxes.models import Sandbox, SandboxEvent, SandboxSalvage, WarmSandbox
 from omoi_os.tasks.models import Task
@@ -21,20 +21,28 @@ ID = re.compile(r"[a-z0-9-]{1,100}")
 
 
 def missing(sandbox_id: str) -> NotFound:
-    """What everyone is told who asks for a sandbox that is not there or not theirs."""
+    """Return the error for a sandbox that does not exist or that the caller may not see."""
     return NotFound(f"there is no sandbox {sandbox_id[:100]!r}")
 
 
 async def get(session: AsyncSession, sandbox_id: str) -> Sandbox | None:
-    """One sandbox."""
+    """Return a sandbox."""
     return await session.get(Sandbox, sandbox_id)
 
 
-async def lock(session: AsyncSession, sandbox_id: str) -> Sandbox:
-    """One sandbox that exists, freshly read and locked until the transaction ends.
+async def get_visible(session: AsyncSession, sandbox_id: str, *, user: User) -> Sandbox | None:
+    """Return a sandbox that the user may see."""
+    if not ID.fullmatch(sandbox_id):
+        return None
+    query = select(Sandbox).where(Sandbox.id == sandbox_id, visible_to(user, Sandbox.project_id))
+    return (await session.execute(query)).scalar_one_or_none()
 
-    The advisory lock comes first because it needs no transaction number: whoever waits here has none yet, so the
-    numbers of the transactions that add to one sandbox's events rise with the numbers of those events.
+
+async def lock(session: AsyncSession, sandbox_id: str) -> Sandbox:
+    """Lock the row of an existing sandbox until the transaction ends, and return it freshly read.
+
+    The advisory lock comes first because waiting for it needs no transaction id. So the ids of the transactions that
+    append to one sandbox's events rise with the numbers of those events.
     """
     await session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(sandbox_id, 0))))
     query = select(Sandbox).where(Sandbox.id == sandbox_id).with_for_update().execution_options(populate_existing=True)
@@ -42,14 +50,14 @@ async def lock(session: AsyncSession, sandbox_id: str) -> Sandbox:
 
 
 async def by_token_hash(session: AsyncSession, token_hash: str) -> Sandbox | None:
-    """The sandbox whose token has this hash."""
+    """Return the sandbox whose token has this hash."""
     return (await session.execute(select(Sandbox).where(Sandbox.token_hash == token_hash))).scalar_one_or_none()
 
 
 async def list_sandboxes(
     session: AsyncSession,
     *,
-    visible_to: User,
+    user: User,
     status: str | None = None,
     task_id: UUID | None = None,
     project_id: UUID | None = None,
@@ -57,15 +65,12 @@ async def list_sandboxes(
     limit: int,
     cursor: tuple[datetime, str] | None = None,
 ) -> Sequence[Sandbox]:
-    """Newest first, only what the user may see; the cursor is the last one's (created_at, id).
+    """Return the sandboxes that the user may see, newest first; `cursor` is the last one's (created_at, id).
 
-    What is searched for is the beginning of the id, or a part of the task's title.
+    `search` matches the start of the id or a part of the task's title.
     """
     query = select(Sandbox).order_by(Sandbox.created_at.desc(), Sandbox.id.desc()).limit(limit)
-    conditions: list[ColumnElement[bool]] = []
-    if visible_to.role != Role.ADMIN:
-        query = query.join(Project, Project.id == Sandbox.project_id)
-        conditions.append(Project.created_by == visible_to.id)
+    conditions: list[ColumnElement[bool]] = [visible_to(user, Sandbox.project_id)]
     if status is not None:
         conditions.append(Sandbox.status == status)
     if task_id is not None:
@@ -83,7 +88,7 @@ async def list_sandboxes(
 
 @dataclass(frozen=True, slots=True)
 class TaskGlance:
-    """What showing a sandbox needs of its task."""
+    """The fields of a task that a sandbox's response shows or is derived from."""
 
     title: str
     status: str
@@ -91,19 +96,19 @@ class TaskGlance:
 
 
 async def glance_at_tasks(session: AsyncSession, rows: Sequence[Sandbox]) -> dict[UUID, TaskGlance]:
-    """Read what is shown of the tasks that these sandboxes are for."""
+    """Return those fields for the tasks of these sandboxes, by task id."""
     query = select(Task.id, Task.title, Task.status, Task.fence).where(Task.id.in_({row.task_id for row in rows}))
     return {row[0]: TaskGlance(row[1], row[2], row[3]) for row in await session.execute(query)}
 
 
 async def alive(session: AsyncSession, *, provider: str, site: str) -> Sequence[Sandbox]:
-    """Every sandbox of one provider at one place that has not ended."""
+    """Return the sandboxes of one provider at one site that have not ended."""
     query = select(Sandbox).where(Sandbox.status.in_(ALIVE), Sandbox.provider == provider, Sandbox.site == site)
     return (await session.execute(query.order_by(Sandbox.created_at))).scalars().all()
 
 
 async def alive_ids(session: AsyncSession, *, provider: str, site: str) -> Sequence[str]:
-    """The ids of the same sandboxes, for when one of them cannot be read."""
+    """Return only the ids of the same sandboxes, for when one of the rows cannot be read."""
     query = select(Sandbox.id).where(Sandbox.status.in_(ALIVE), Sandbox.provider == provider, Sandbox.site == site)
     return (await session.execute(query.order_by(Sandbox.id))).scalars().all()
 
@@ -111,7 +116,7 @@ async def alive_ids(session: AsyncSession, *, provider: str, site: str) -> Seque
 async def alive_with_tasks(
     session: AsyncSession, *, provider: str, site: str, sandbox_id: str | None = None
 ) -> list[tuple[Sandbox, Task]]:
-    """The same sandboxes, or one of them, each with its task."""
+    """Return the same sandboxes, or one of them, each with its task."""
     query = (
         select(Sandbox, Task)
         .join(Task, Task.id == Sandbox.task_id)
@@ -124,13 +129,13 @@ async def alive_with_tasks(
 
 
 async def providers_in_use(session: AsyncSession) -> set[str]:
-    """The providers of the sandboxes that have not ended."""
+    """Return the providers of the sandboxes that have not ended."""
     query = select(Sandbox.provider).where(Sandbox.status.in_(ALIVE)).distinct()
     return set((await session.execute(query)).scalars())
 
 
 async def may_save(session: AsyncSession, sandbox_id: str) -> bool:
-    """Whether an orchestrator is saving the work of this ended sandbox now: its token is good for that."""
+    """Return whether an orchestrator is salvaging this ended sandbox now, for which its token stays valid."""
     query = select(SandboxSalvage.sandbox_id).where(
         SandboxSalvage.sandbox_id == sandbox_id,
         SandboxSalvage.state.in_(UNSAVED),
@@ -165,12 +170,12 @@ async def is_wanted(session: AsyncSession, *, provider: str, ref: str, spec_id: 
 
 
 async def of_task(session: AsyncSession, task_id: UUID, *, purpose: Purpose) -> Sequence[Sandbox]:
-    """A task's sandboxes of one purpose, oldest first."""
+    """Return the sandboxes of a task with one purpose, oldest first."""
     query = select(Sandbox).where(Sandbox.task_id == task_id, Sandbox.purpose == purpose).order_by(Sandbox.created_at)
     return (await session.execute(query)).scalars().all()
 
 
-#: So many bytes of events are read at once; a single event may be larger.
+#: How many bytes of events one query returns; a single event may be larger.
 PAGE_BYTES = 4 * 1024 * 1024
 
 
@@ -184,9 +189,9 @@ async def list_events(
     limit: int,
     cursor_seq: int | None = None,
 ) -> Sequence[SandboxEvent]:
-    """A sandbox's events by their number: all, those of one type, or those of every other type.
+    """Return events of a sandbox by their number: all, those of one type, or those of every other type.
 
-    At least one is returned if there is one, and fewer than `limit` where they would exceed `PAGE_BYTES` together.
+    Return at least one if there is one, and fewer than `limit` if they would exceed `PAGE_BYTES` together.
     """
     page = await page_of_events(
         session,
@@ -210,7 +215,7 @@ async def page_of_events(
     limit: int,
     cursor_seq: int | None = None,
 ) -> tuple[Sequence[SandboxEvent], bool]:
-    """The events that `list_events` returns, and whether more follow."""
+    """Return the events that `list_events` returns, and whether more follow."""
     own = SandboxEvent.sandbox_id == sandbox_id
     size = func.octet_length(cast(SandboxEvent.event_data, Text)).label("size")
     found = select(SandboxEvent.seq, size).where(own).limit(limit + 1)
@@ -234,7 +239,7 @@ def _by_number(seq: SQLColumnExpression[int], order: Literal["asc", "desc"]) -> 
 
 
 async def newest_event(session: AsyncSession, sandbox_id: str, *, event_types: Sequence[str]) -> SandboxEvent | None:
-    """The newest event of any of these types."""
+    """Return the newest event of any of these types."""
     newest = [
         (await list_events(session, sandbox_id, event_type=event_type, limit=1))[:1] for event_type in event_types
     ]
@@ -242,7 +247,7 @@ async def newest_event(session: AsyncSession, sandbox_id: str, *, event_types: S
 
 
 async def get_event(session: AsyncSession, sandbox_id: str, event_id: str) -> SandboxEvent | None:
-    """One event of a sandbox by its own id."""
+    """Return an event of a sandbox by its id."""
     query = select(SandboxEvent).where(SandboxEvent.sandbox_id == sandbox_id, SandboxEvent.event_id == event_id)
     return (await session.execute(query)).scalar_one_or_none()
 

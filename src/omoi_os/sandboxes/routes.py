@@ -1,4 +1,4 @@
-"""Sandboxes for people: order, list, show, stop."""
+"""Sandboxes for people: request, list, show, stop."""
 
 import asyncio
 import contextlib
@@ -13,6 +13,7 @@ from omoi_os.accounts.deps import CurrentUser
 from omoi_os.accounts.idempotency import OnlyOnce
 from omoi_os.bus.base import Topic
 from omoi_os.http import paging
+from omoi_os.http.choices import AnyCase
 from omoi_os.http.deps import AppBus, AppMasker, AppSettings, DbSession, Now
 from omoi_os.http.problems import problems
 from omoi_os.http.routers import make_router
@@ -29,7 +30,7 @@ from omoi_os.tasks.schemas import TaskOut
 from omoi_os.tasks.service import Terms
 from omoi_os.tickets import service as tickets
 
-#: How long an order waits for its sandbox's id.
+#: How long a request waits for the id of its sandbox.
 CLAIM_SECONDS = 5.0
 
 router = make_router("/sandboxes", tags=["sandboxes"], refusals=(401, 403, 422, 503))
@@ -41,9 +42,9 @@ async def _shown(session: AsyncSession, rows: Sequence[Sandbox]) -> list[Sandbox
     return [SandboxOut.of(row, task=tasks[row.task_id], salvage=unsaved.get(row.id)) for row in rows]
 
 
-@router.get("/health", summary="Whether this part answers")
+@router.get("/health", summary="Check that sandboxes can be listed")
 async def sandboxes_health(_user: CurrentUser) -> HealthOut:
-    """Answers when the database does."""
+    """Answer `ok` if the caller is authenticated and the database is available."""
     return HealthOut()
 
 
@@ -51,18 +52,23 @@ async def sandboxes_health(_user: CurrentUser) -> HealthOut:
 async def list_sandboxes(
     user: CurrentUser,
     session: DbSession,
-    status: Annotated[SandboxState | None, Query()] = None,
-    task_id: Annotated[UUID | None, Query()] = None,
-    project_id: Annotated[UUID | None, Query()] = None,
-    q: Annotated[Search | None, Query(description="The beginning of an id, or a part of the task's title.")] = None,
+    status: Annotated[
+        AnyCase[SandboxState] | None, Query(description="Return only sandboxes with this status.")
+    ] = None,
+    task_id: Annotated[UUID | None, Query(description="Return only sandboxes of this task.")] = None,
+    project_id: Annotated[UUID | None, Query(description="Return only sandboxes of this project.")] = None,
+    q: Annotated[
+        Search | None,
+        Query(description="Return only sandboxes whose id starts with this, or whose task has it in its title."),
+    ] = None,
     limit: paging.Limit = 50,
     cursor: paging.Cursor = None,
 ) -> SandboxPage:
-    """The sandboxes you may see, newest first."""
+    """Return the sandboxes you may see, newest first."""
     after = paging.decode("sandboxes", cursor, paging.moment, paging.plain) if cursor else None
     rows = await repository.list_sandboxes(
         session,
-        visible_to=user,
+        user=user,
         status=status,
         task_id=task_id,
         project_id=project_id,
@@ -74,7 +80,7 @@ async def list_sandboxes(
     return SandboxPage(items=await _shown(session, found), next_cursor=next_cursor)
 
 
-@router.post("", status_code=201, summary="Order a sandbox for one prompt", responses=problems(404, 413))
+@router.post("", status_code=201, summary="Run one prompt in a sandbox", responses=problems(404, 413))
 async def order_sandbox(
     user: CurrentUser,
     body: SandboxIn,
@@ -84,10 +90,11 @@ async def order_sandbox(
     settings: AppSettings,
     now: Now,
 ) -> SandboxOrdered:
-    """Ad hoc work: tried once, an answer without a commit is a result, and the worker stays for follow-up messages.
+    """Create an ad hoc task: one attempt, whose result may be a reply without a commit.
 
-    Its ticket and task are made like any other. The answer waits a moment for the sandbox's id; under load it is null,
-    and `GET /tasks/{task_id}` shows it later.
+    A ticket and a task are created like any other. The worker stays for a while after its reply and takes further
+    messages. The response waits a moment for the sandbox's id; under load `sandbox_id` is null, and
+    `GET /tasks/{task_id}` shows it later.
     """
     terms = Terms(model=body.model, linger_seconds=settings.linger_seconds, answer_is_enough=True)
     async with bus.listen(Topic.SANDBOXES) as wakeups:
@@ -105,13 +112,13 @@ async def order_sandbox(
                     await session.commit()
                     if task.sandbox_id is not None:
                         break
-    # Kept once more: whoever lost this answer and asks again is to learn the sandbox's id.
+    # Stored again, so that a repeated request also returns the sandbox's id.
     return once.answer(ordered.model_copy(update={"sandbox_id": task.sandbox_id, "status": TaskState(task.status)}))
 
 
 @router.get("/{sandbox_id}", summary="Show a sandbox", responses=problems(404))
 async def get_sandbox(sandbox: VisibleSandbox, session: DbSession) -> SandboxOut:
-    """One sandbox."""
+    """Return a sandbox."""
     return (await _shown(session, [sandbox]))[0]
 
 
@@ -119,12 +126,12 @@ async def get_sandbox(sandbox: VisibleSandbox, session: DbSession) -> SandboxOut
     "/{sandbox_id}",
     status_code=202,
     summary="Stop a sandbox",
-    responses=problems(404) | {200: {"model": SandboxOut, "description": "It had ended already."}},
+    responses=problems(404) | {200: {"model": SandboxOut, "description": "The sandbox had already ended."}},
 )
 async def stop_sandbox(
     sandbox: VisibleSandbox, user: CurrentUser, session: DbSession, bus: AppBus, response: Response
 ) -> SandboxOut:
-    """Ask for a sandbox to be stopped; the orchestrator does it (202). One that has ended is shown as it is (200)."""
+    """Request that a sandbox is stopped (202); the orchestrator stops it. If it has already ended, return it (200)."""
     stopped = await service.request_stop(
         session, bus, sandbox, cause=StopCause.PERSON, reason=f"stopped by {user.email}"
     )
@@ -133,28 +140,30 @@ async def stop_sandbox(
     return (await _shown(session, [stopped]))[0]
 
 
-@router.post("/{sandbox_id}/salvage", status_code=202, summary="Save kept work now", responses=problems(404, 409))
+@router.post(
+    "/{sandbox_id}/salvage", status_code=202, summary="Retry saving unsaved work", responses=problems(404, 409)
+)
 async def retry_salvage(sandbox: VisibleSandbox, session: DbSession, bus: AppBus, now: Now) -> SandboxOut:
-    """Try now to save the uncommitted work of an ended sandbox; 409 when nothing is kept of it."""
+    """Try to save the uncommitted work of an ended sandbox now. Answers 409 if there is no unsaved work."""
     await salvages.retry_now(session, bus, sandbox, now=now)
     return (await _shown(session, [sandbox]))[0]
 
 
-@router.delete("/{sandbox_id}/salvage", summary="Give kept work up", responses=problems(404, 409))
+@router.delete("/{sandbox_id}/salvage", summary="Drop unsaved work", responses=problems(404, 409))
 async def drop_salvage(
     sandbox: VisibleSandbox, user: CurrentUser, session: DbSession, bus: AppBus, now: Now, masker: AppMasker
 ) -> SandboxOut:
-    """Remove the disk that is kept of an ended sandbox although its uncommitted work is not saved.
+    """Delete the disk of an ended sandbox although its uncommitted work is not saved.
 
-    This cannot be undone and leaves an audit entry; 409 when nothing is kept of it.
+    This cannot be undone and is recorded in the audit trail. Answers 409 if there is no unsaved work.
     """
-    reason = f"given up by {user.email}"
+    reason = f"dropped by {user.email}"
     await salvages.drop(session, bus, sandbox, reason=reason, by=user.email, now=now, masker=masker)
     return (await _shown(session, [sandbox]))[0]
 
 
 @router.get("/{sandbox_id}/task", summary="Show a sandbox's task", responses=problems(404, 409))
 async def get_sandbox_task(sandbox: ReadableSandbox, session: DbSession) -> TaskOut:
-    """What the sandbox is for. The worker inside reads it, too, with its own token."""
+    """Return the task of a sandbox. The worker inside reads it with the sandbox's token."""
     task = await session.get_one(Task, sandbox.task_id)
     return TaskOut.of(task, (await task_rows.depends_on(session, [task.id]))[task.id])

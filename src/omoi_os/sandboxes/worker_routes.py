@@ -1,10 +1,10 @@
-"""Sandboxes for their workers: each may put its own blobs and transcript; its events have routes of their own."""
+"""Blobs and transcripts, which workers upload for their own sandbox."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from typing import Annotated
 
-from fastapi import Query, Request, Response
+from fastapi import Path, Query, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.db.base import own_connection
@@ -22,13 +22,35 @@ router = make_router(
     "/sandboxes/{sandbox_id}", tags=["workers"], refusals=(401, 403, 404, 409, 413, 415, 422, 429, 503)
 )
 
-_BYTES = {"requestBody": {"required": True, "content": {"application/octet-stream": {}}}}
-_LINES = {"requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}}
+_BYTES = {
+    "requestBody": {
+        "required": True,
+        "description": "The value as raw bytes.",
+        "content": {
+            "application/octet-stream": {
+                "schema": {"type": "string", "contentMediaType": "application/octet-stream"},
+                "example": "…the whole output of a command…",
+            }
+        },
+    }
+}
+_LINES = {
+    "requestBody": {
+        "required": True,
+        "description": "Lines of the transcript, one JSON value each.",
+        "content": {
+            "application/x-ndjson": {
+                "schema": {"type": "string"},
+                "example": '{"type": "user", "sessionId": "3f0d2b6c", "message": {"role": "user", "content": "Hi"}}',
+            }
+        },
+    }
+}
 
 
 @asynccontextmanager
 async def _body(request: Request, session: AsyncSession, sandbox: Sandbox) -> AsyncIterator[bytes]:
-    """The raw body. The transaction that let the caller in is over by then: a slow sender must hold none open."""
+    """Yield the raw body. The transaction ends first, so that a slow upload does not hold one open."""
     await session.commit()
     uploads: Uploads = request.app.state.uploads
     async with (
@@ -39,11 +61,16 @@ async def _body(request: Request, session: AsyncSession, sandbox: Sandbox) -> As
         await session.commit()
 
 
-@router.put("/blobs/{sha256}", summary="Keep a large value", openapi_extra=_BYTES)
+@router.put("/blobs/{sha256}", summary="Store a large value", openapi_extra=_BYTES)
 async def put_blob(
-    sandbox: SavingSandbox, sha256: str, request: Request, session: DbSession, masker: AppMasker, settings: AppSettings
+    sandbox: SavingSandbox,
+    sha256: Annotated[str, Path(description="SHA-256 of the body, as 64 lower-case hexadecimal digits.")],
+    request: Request,
+    session: DbSession,
+    masker: AppMasker,
+    settings: AppSettings,
 ) -> BlobStored:
-    """Keep a value too large for an event, checked by its hash, before the event that names it."""
+    """Store a value that is too large for an event, before the event that names it is posted."""
     async with _body(request, session, sandbox) as content:
         await off_loop(blobs.check, sha256, content)
         masked = await off_loop(blobs.masked, content, masker)
@@ -51,7 +78,7 @@ async def put_blob(
         return BlobStored(sha256=sha256, size=len(content))
 
 
-@router.put("/transcript", summary="Save the agent's conversation", openapi_extra=_LINES)
+@router.put("/transcript", summary="Save the agent's transcript", openapi_extra=_LINES)
 async def put_transcript(
     sandbox: SavingSandbox,
     request: Request,
@@ -59,12 +86,20 @@ async def put_transcript(
     masker: AppMasker,
     settings: AppSettings,
     now: Now,
-    session_id: Annotated[str | None, Query(pattern=transcripts.SESSION_ID, description="Else the lines' own.")] = None,
-    offset: Annotated[int, Query(ge=0, lt=2**63, description="Where these lines begin in the worker's file.")] = 0,
+    session_id: Annotated[
+        str | None,
+        Query(
+            pattern=transcripts.SESSION_ID,
+            description="The agent's session; read from the first line if it is left out.",
+        ),
+    ] = None,
+    offset: Annotated[
+        int, Query(ge=0, lt=2**63, description="Offset of these lines in the worker's transcript file, in bytes.")
+    ] = 0,
 ) -> TranscriptStored:
-    """Save the conversation: whole lines, from the beginning or what came since the last time.
+    """Save whole lines of the transcript: all of them, or those added since the last call.
 
-    What begins at 0 replaces what was there. Where a part is missing, 409 says so, and everything is sent again.
+    With `offset` 0 the lines replace the stored transcript. Answers 409 if a part is missing; then send everything.
     """
     async with _body(request, session, sandbox) as content:
         named = session_id or await off_loop(transcripts.session_of, content) or sandbox.id
@@ -76,17 +111,17 @@ async def put_transcript(
 
 @router.get(
     "/session",
-    summary="Fetch the conversation to go on with",
+    summary="Fetch the conversation to resume",
     response_class=Response,
     responses={
         200: {
-            "description": "One JSON value a line.",
+            "description": "One JSON value per line.",
             "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
         }
     },
 )
 async def get_session(sandbox: CallingSandbox, session: DbSession, request: Request) -> Response:
-    """The conversation of this sandbox's task so far, for its worker; `X-Session-Id` names it."""
+    """Return the task's conversation so far, for the worker to resume; the header `X-Session-Id` names the session."""
     session_id, parts = await transcripts.to_resume(session, sandbox)
     pieces = transcripts.pieces(request.app.state.sessions, parts)
     headers = {"X-Session-Id": session_id}

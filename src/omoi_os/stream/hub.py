@@ -1,4 +1,4 @@
-"""One reader of the outbox per process, and everyone in this process whom it tells."""
+"""One reader of the outbox per process, which delivers to all clients of the process."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from omoi_os.bus.base import Bus, Topic
 from omoi_os.db.base import Sessions
 from omoi_os.errors import NotReady, TooMany
 from omoi_os.stream import horizon, reader
-from omoi_os.stream.client import TOO_SLOW, TRY_AGAIN, Listener, Subscription
+from omoi_os.stream.client import TOO_SLOW, TRY_AGAIN, Client, Subscription
 from omoi_os.stream.index import Index
 from omoi_os.stream.position import Position
 from omoi_os.stream.reader import Item
@@ -24,29 +24,29 @@ from omoi_os.stream.recent import Recent
 
 log = logging.getLogger(__name__)
 
-#: A lost wake-up costs no more than this.
+#: Upper bound for the delay after a lost wake-up.
 SAFETY_SECONDS = 5.0
-#: The end of an older transaction is announced by nobody, so while something waits for it we look again soon.
+#: Delays before reading again while rows wait for an older transaction, whose end no wake-up announces.
 LATER_SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05)
-#: Reads do not follow each other faster: what comes meanwhile is read together.
+#: Minimum delay between two reads, so that changes are read together.
 PACE_SECONDS = 0.002
 RECONNECT_SECONDS = 0.5
 START_SECONDS = 5.0
-#: After so many bytes for everyone the sockets get a chance to send.
+#: After this many bytes for all clients the event loop gets a chance to send.
 SLICE_BYTES = 64 * 1024
-#: Reads of the table for those who catch up, at one time.
+#: How many backfills may read the table at the same time.
 MAX_READS = 4
 
 
 class Recheck(Protocol):
     """Drops the clients whose key or session is no longer valid, and updates what the others may see."""
 
-    async def __call__(self, connection: AsyncConnection, listeners: Sequence[Listener]) -> None:
-        """Check them all with one query."""
+    async def __call__(self, connection: AsyncConnection, clients: Sequence[Client]) -> None:
+        """Check all clients with one query."""
 
 
 class Hub:
-    """Reads while someone listens. It never waits for a client: one who is too slow is dropped and can resume."""
+    """Reads while there are clients. It never waits for a client: one that is too slow is dropped and can resume."""
 
     def __init__(self, sessions: Sessions, bus: Bus, *, recheck: Recheck, each: int = 64) -> None:
         self._sessions = sessions
@@ -55,43 +55,40 @@ class Hub:
         self._each = each
         self._held: Counter[UUID] = Counter()
         self._index = Index()
-        self._listeners: dict[Listener, None] = {}
+        self._clients: dict[Client, None] = {}
         self._watchers: dict[str, set[asyncio.Event]] = {}
         self._reading: asyncio.Task[None] | None = None
         self._started = asyncio.Event()
         self._recent: Recent | None = None
         self._reads = asyncio.Semaphore(MAX_READS)
         self._closing = False
-        #: A key, a session or a user's rights have changed since the listeners were last checked.
+        #: Whether a key, a session or a user's rights have changed since the clients were last checked.
         self._access_changed = False
-        #: Open transactions of other databases on the server, which no reader waits for.
+        #: Open transactions of other databases on the server, which need not end first.
         self.foreign: frozenset[int] = frozenset()
-        #: Everything up to here was told.
+        #: Everything up to here was delivered.
         self.position = Position(0, 0, 0)
 
     @asynccontextmanager
-    async def joined(self, listener: Listener) -> AsyncIterator[None]:
-        """With the listener among those who are told; its subscriptions are added meanwhile.
-
-        `TooMany` for a person who holds enough connections here already.
-        """
-        user_id = listener.viewer.user_id
+    async def joined(self, client: Client) -> AsyncIterator[None]:
+        """Deliver to the client while the block runs. Raise `TooMany` if its user has too many connections."""
+        user_id = client.viewer.user_id
         if self._held[user_id] >= self._each:
-            raise TooMany(f"at most {self._each} connections to the stream for one user; close one first")
+            raise TooMany(f"you have {self._each} connections to the stream of this server; close one first")
         self._held[user_id] += 1
-        self._listeners[listener] = None
+        self._clients[client] = None
         try:
             await self._ensure_reading()
             yield
         finally:
-            self._leave(listener)
+            self._leave(client)
             self._held[user_id] -= 1
             if not self._held[user_id]:
                 del self._held[user_id]
 
     @asynccontextmanager
     async def watching(self, sandbox_id: str) -> AsyncIterator[asyncio.Event]:
-        """An event that is set whenever something of this sandbox was told, and when this process is to stop."""
+        """Yield an event that is set on each change of this sandbox and when this process stops."""
         changed = asyncio.Event()
         self._watchers.setdefault(sandbox_id, set()).add(changed)
         try:
@@ -104,37 +101,37 @@ class Hub:
 
     @property
     def closing(self) -> bool:
-        """Whether this process is to stop."""
+        """Return whether this process is stopping."""
         return self._closing
 
     async def close(self) -> None:
-        """Ask everyone to come again, elsewhere or later."""
+        """Close every connection; clients resume with another process or later."""
         self._closing = True
-        for listener in list(self._listeners):
-            listener.socket.hang_up(TRY_AGAIN, "the server stops; resume elsewhere or in a moment")
+        for client in list(self._clients):
+            client.socket.hang_up(TRY_AGAIN, "the server is stopping; reconnect in a moment")
         self._wake_watchers()
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
 
     def recent(self, position: Position) -> list[Item] | None:
-        """Everything that was told behind a position, if that is still at hand."""
+        """Return the items behind a position; None if some of them are no longer kept."""
         found = self._recent.after(position) if self._recent is not None else None
         return None if found is None else list(found)
 
     def go_live(self, subscription: Subscription) -> None:
-        """Tell it everything from now on; it has everything up to the hub's position."""
+        """Deliver everything from now on to a subscription that is complete up to the hub's position."""
         subscription.live = True
         self._index.add(subscription)
 
     def drop_subscription(self, subscription: Subscription) -> None:
-        """Tell it nothing more."""
+        """Stop delivering to a subscription."""
         subscription.live = False
         self._index.discard(subscription)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
-        """A connection for one read of the table; not more than a few at a time."""
+        """Yield a database connection for a backfill; the number at the same time is limited."""
         async with self._reads, self._connection() as connection:
             yield connection
 
@@ -157,46 +154,46 @@ class Hub:
             raise NotReady("the database does not answer; try again in a moment") from None
 
     async def _read_forever(self) -> None:
-        """Until nobody listens. Whatever happens to the database or the bus, it goes on where it was."""
+        """Read until there are no clients. After an error of the database or the bus, continue at the same position."""
         async with self._bus.listen(*Topic) as wakeups:
             changed = asyncio.Event()
 
-            async def hear() -> None:
+            async def note_changes() -> None:
                 async for wakeup in wakeups:
                     if wakeup.topic is Topic.ACCESS or wakeup.resync:
                         self._access_changed = True
                         self._wake_watchers()
                     changed.set()
 
-            hearing = asyncio.create_task(hear())
+            noting = asyncio.create_task(note_changes())
             try:
-                while self._listeners or self._watchers:
+                while self._clients or self._watchers:
                     try:
                         async with self._connection() as connection:
                             await self._follow(connection, changed)
                     except (SQLAlchemyError, OSError) as error:
-                        log.warning("stream: cannot read, trying again: %s", str(error).partition("\n")[0])
+                        log.warning("stream: reading the outbox failed, retrying: %s", str(error).partition("\n")[0])
                         await asyncio.sleep(RECONNECT_SECONDS)
-                # From here to the end nothing is awaited in which someone could join unseen.
+                # Nothing is awaited from here on, so no client can join unnoticed.
                 self._reading, self._recent = None, None
                 self._started.clear()
             finally:
-                hearing.cancel()
+                noting.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
-                    await hearing
+                    await noting
 
     async def _follow(self, connection: AsyncConnection, changed: asyncio.Event) -> None:
-        """Read on one connection, until it fails or nobody listens."""
+        """Read on one connection until it fails or there are no clients."""
         if self._recent is None:
             self.position = await reader.now(connection)
             self._recent = Recent(self.position)
         self._started.set()
         checked = asyncio.get_running_loop().time()
         waits = iter(LATER_SECONDS)
-        while self._listeners or self._watchers:
+        while self._clients or self._watchers:
             changed.clear()
             page = await reader.read(connection, self.position, foreign=self.foreign)
-            await self._tell(page.items, self._recent)
+            await self._deliver(page.items, self._recent)
             self.position = page.end
             if page.more:
                 continue
@@ -204,7 +201,7 @@ class Hub:
                 waits = iter(LATER_SECONDS)
             pause = next(waits, None) if page.later else SAFETY_SECONDS
             if pause is None:
-                # It takes longer than our own transactions do: perhaps it is none of ours.
+                # Our own transactions are shorter: it may belong to another database.
                 self.foreign = await horizon.foreign_transactions(connection, known=self.foreign)
                 pause = LATER_SECONDS[-1]
             with contextlib.suppress(TimeoutError):
@@ -215,38 +212,38 @@ class Hub:
             if self._access_changed or asyncio.get_running_loop().time() - checked >= SAFETY_SECONDS:
                 self._access_changed = False
                 checked = asyncio.get_running_loop().time()
-                await self._recheck(connection, list(self._listeners))
+                await self._recheck(connection, list(self._clients))
 
-    async def _tell(self, items: list[Item], recent: Recent) -> None:
-        """Tell everyone who wants an item. The position follows each, for whoever joins between two slices."""
-        handed = 0
+    async def _deliver(self, items: list[Item], recent: Recent) -> None:
+        """Send each item to the clients that want it. The position follows, because clients may join between slices."""
+        sent = 0
         for item in items:
             recent.add((item,))
             self.position = item.position
             for subscription in self._index.candidates(item):
                 if subscription.wants(item):
-                    handed += len(item.frame)
-                    if not subscription.listener.tell(item):
-                        self._drop(subscription.listener)
+                    sent += len(item.frame)
+                    if not subscription.client.send(item):
+                        self._drop(subscription.client)
             for event in self._watchers.get(item.sandbox_id or "", ()):
                 event.set()
-            if handed > SLICE_BYTES:
-                handed = 0
+            if sent > SLICE_BYTES:
+                sent = 0
                 await asyncio.sleep(0)
 
-    def _drop(self, listener: Listener) -> None:
-        """It does not read fast enough: it can resume from where it was told everything."""
-        listener.say("resync", id=str(listener.resumable), reason="too slow; resume with since")
-        listener.socket.hang_up(TOO_SLOW, "too slow; resume with since")
-        self._leave(listener)
+    def _drop(self, client: Client) -> None:
+        """Drop a client that reads too slowly; it can resume from where it is complete."""
+        client.send_control("resync", id=str(client.resumable), reason="too slow; resume with since")
+        client.socket.hang_up(TOO_SLOW, "too slow; resume with since")
+        self._leave(client)
 
     def _wake_watchers(self) -> None:
-        """Let those who follow one sandbox look again, at their own rights too."""
+        """Wake the routes that follow one sandbox, which also check their access again."""
         for events in self._watchers.values():
             for event in events:
                 event.set()
 
-    def _leave(self, listener: Listener) -> None:
-        for subscription in listener.subscriptions.values():
+    def _leave(self, client: Client) -> None:
+        for subscription in client.subscriptions.values():
             self.drop_subscription(subscription)
-        self._listeners.pop(listener, None)
+        self._clients.pop(client, None)

@@ -1,4 +1,4 @@
-"""Who has to be asked about an item: found by its sandbox and its project, not by asking everyone."""
+"""Index of live subscriptions by sandbox and project, so that an item is not matched against all of them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,17 +8,17 @@ from omoi_os.stream.reader import Item
 
 
 class Index:
-    """Live subscriptions, each under the narrowest thing that it names."""
+    """Live subscriptions, each under the sandbox or project that it names."""
 
     def __init__(self) -> None:
         self._by_key: dict[Any, dict[Subscription, None]] = {}
 
     def add(self, subscription: Subscription) -> None:
-        """Ask it from now on."""
+        """Add a subscription."""
         self._by_key.setdefault(_key(subscription), {})[subscription] = None
 
     def discard(self, subscription: Subscription) -> None:
-        """Ask it no more."""
+        """Remove a subscription."""
         key = _key(subscription)
         under = self._by_key.get(key, {})
         under.pop(subscription, None)
@@ -26,7 +26,7 @@ class Index:
             self._by_key.pop(key, None)
 
     def candidates(self, item: Item) -> Iterator[Subscription]:
-        """Those that may want an item. They may leave meanwhile."""
+        """Yield the subscriptions that may match an item. Subscriptions may be removed meanwhile."""
         if item.sandbox_id in self._by_key and item.sandbox_id is not None:
             yield from list(self._by_key[item.sandbox_id])
         for key in (item.project_id, None):

@@ -1,4 +1,4 @@
-"""Changes and events as one line of JSON each, written once for all who receive them."""
+"""Writes changes and events as one line of JSON each, once for all clients."""
 
 import json
 import re
@@ -8,13 +8,13 @@ from typing import Any, Protocol
 from omoi_os.protocol.events import KNOWN_TYPES
 from omoi_os.stream.position import Position
 
-#: Not ASCII, and not to be sent as it is: what some programs take for the end of a line, control characters, and
-#: marks that turn the direction of text. In JSON they can only stand inside strings.
+#: Characters that are escaped: those that some programs treat as the end of a line, control characters, and marks that
+#: change the direction of text. In JSON they can occur only inside strings.
 _UNSAFE = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class StoredEvent(Protocol):
-    """A row of a sandbox's events with its data as it is stored."""
+    """A row of `sandbox_events` with its data as text."""
 
     seq: int
     event_id: str
@@ -26,23 +26,23 @@ class StoredEvent(Protocol):
 
 
 def one_line(stored: str) -> str:
-    """Stored JSON as one line that no reader can take for more. Between its tokens an end of line is only space."""
+    """Return stored JSON as one line. Line ends between its tokens are white space."""
     line = stored.replace("\n", " ").replace("\r", " ")
     if _UNSAFE.search(line) is None:
         return line
-    # One pass for each of a few characters, not one call for each place where one of them is.
+    # One pass for each of the few characters is faster than one call for each occurrence.
     for character in set(_UNSAFE.findall(line)):
         line = line.replace(character, f"\\u{ord(character):04x}")
     return line
 
 
 def moment(value: datetime) -> str:
-    """A time as the rest of the API writes it."""
+    """Format a time as the rest of the API does."""
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def event_line(row: StoredEvent) -> str:
-    """One event as `GET …/events` shows it."""
+    """Return an event as `GET …/events` shows it."""
     head = json.dumps({"event_id": row.event_id, "seq": row.seq, "event_type": row.event_type})
     tail = json.dumps(
         {
@@ -56,18 +56,18 @@ def event_line(row: StoredEvent) -> str:
 
 
 def item_line(position: Position, *, head: dict[str, Any], data: str) -> str:
-    """One item of the stream; `data` is JSON already."""
+    """Return an item of the stream; `data` is JSON text."""
     written = json.dumps({"id": str(position), **head})
     return f'{written[:-1]}, "data": {data}}}'
 
 
 def control_line(kind: str, **fields: Any) -> str:
-    """What the stream says of itself."""
+    """Return a line about the stream itself."""
     return json.dumps({"type": kind, **fields})
 
 
 def text_frame(line: str) -> bytes:
-    """A WebSocket frame as a server sends it (RFC 6455): unmasked text, whole."""
+    """Return an unmasked, unfragmented WebSocket text frame (RFC 6455)."""
     payload = line.encode(errors="replace")
     size = len(payload)
     if size < 126:

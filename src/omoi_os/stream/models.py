@@ -12,29 +12,29 @@ from omoi_os.db.base import Base
 
 
 class Change(StrEnum):
-    """The types of the stream that this platform writes."""
+    """The types of changes that the stream publishes."""
 
-    SANDBOX_EVENT = "sandbox.event"  #: a run of a sandbox's events, named by their numbers
+    SANDBOX_EVENT = "sandbox.event"  #: a run of a sandbox's events, by their numbers
     SANDBOX_STATUS = "sandbox.status"
     TASK_STATUS = "task.status"
     TICKET_STATUS = "ticket.status"
     MESSAGE_STATUS = "message.status"
 
 
-#: Not a change: the newest row of those that were pruned, kept to tell from where on the outbox is whole.
+#: Not a change: marks the newest deleted row, behind which the outbox is complete.
 PRUNED = "pruned"
 
-#: A transaction that got its number early may write late. Its rows go behind all that it could see, so that what
-#: changed later is told later; readers have not passed that place, as the writer itself was open.
+#: A transaction that got its id early may write late. Its rows go behind all rows it can see, so that later changes are
+#: published later. Readers have not passed that position, because the writer's transaction is still open.
 ORDER = "greatest(pg_current_xact_id()::text::bigint, (SELECT max(xid) FROM outbox))"
 
 
 class Outbox(Base):
-    """One change, written in the transaction that makes it. Events are named, not repeated.
+    """One change, written in the transaction that makes it. Events are referenced by number, not copied.
 
-    Numbers are given before the commit, so a lower one may become visible later. Readers therefore go by
-    (`xid`, `id`) and stop below the oldest transaction that is still open: nothing can appear behind them.
-    Two changes of one thing are ordered by its lock: the second writer sees the first one's row and goes behind it.
+    Ids are assigned before the commit, so a lower id may become visible later. Readers therefore order by (`xid`, `id`)
+    and stop below the oldest open transaction: no row can appear behind their position. Two changes of the same row are
+    ordered by its lock: the second writer sees the first one's outbox row and goes behind it.
     """
 
     __tablename__ = "outbox"
@@ -51,9 +51,9 @@ class Outbox(Base):
     change: Mapped[str]
     project_id: Mapped[UUID]
     sandbox_id: Mapped[str | None]
-    #: Of a run of events: the first and the last number.
+    #: For a run of events: the first and the last number.
     first_seq: Mapped[int | None] = mapped_column(BigInteger)
     last_seq: Mapped[int | None] = mapped_column(BigInteger)
-    #: Of every other change: what is told.
+    #: For every other change: its data.
     data: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

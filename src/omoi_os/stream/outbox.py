@@ -1,4 +1,4 @@
-"""Writes changes into the outbox, in the transaction that makes them."""
+"""Adds changes to the outbox, in the transaction that makes them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,12 +12,12 @@ from omoi_os.stream.models import Change, Outbox
 def publish(
     session: AsyncSession, change: Change, data: Mapping[str, Any], *, project_id: UUID, sandbox_id: str | None = None
 ) -> None:
-    """Tell everyone who may see the project about a change, once the session commits. The caller wakes the readers."""
+    """Publish a change to everybody who may see the project, once the session commits. The caller wakes the readers."""
     session.add(Outbox(change=change, project_id=project_id, sandbox_id=sandbox_id, data=dict(data)))
 
 
 def publish_events(session: AsyncSession, *, project_id: UUID, sandbox_id: str, first_seq: int, last_seq: int) -> None:
-    """Tell of a run of a sandbox's events that this transaction has added."""
+    """Publish a run of a sandbox's events that this transaction adds."""
     session.add(
         Outbox(
             change=Change.SANDBOX_EVENT,

@@ -1,4 +1,4 @@
-"""The newest items, kept for a moment: whoever has nearly caught up needs no query."""
+"""The newest items, kept briefly so that a subscription that is almost current needs no query."""
 
 import time
 from bisect import bisect_right
@@ -9,7 +9,7 @@ from omoi_os.stream.reader import Item
 
 MAX_ITEMS = 2000
 MAX_BYTES = 2 * 1024 * 1024
-#: Who may see an item is known from when it was read, so it is not kept for long.
+#: The audience of an item is that of the moment it was read, so items are not kept for long.
 MAX_SECONDS = 10.0
 
 
@@ -23,14 +23,14 @@ class Recent:
         self._bytes = 0
 
     def add(self, items: Sequence[Item]) -> None:
-        """Keep these, and let go of what is too old or too much."""
+        """Add items, and drop those that are too old or exceed the limits."""
         self._items += items
         self._read_at += [time.monotonic()] * len(items)
         self._bytes += sum(len(item.frame) for item in items)
         self._trim()
 
     def after(self, position: Position) -> Sequence[Item] | None:
-        """Everything behind a position; None if not all of it is here."""
+        """Return the items behind a position; None if some of them were dropped."""
         self._trim()
         if position < self.start:
             return None

@@ -1,4 +1,4 @@
-"""What clients ask of the stream: in the address of a connection, and in lines that they send on it."""
+"""Requests to the stream: the query of its address, and the lines that clients send."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,13 +8,14 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from omoi_os.errors import BadToken, Invalid
+from omoi_os.http.sentences import explain, place_of
 from omoi_os.stream.filters import Filter, parse_types
 from omoi_os.stream.position import Position
 from omoi_os.strict_json import parse
 
-#: The name of the subscription that an address describes.
+#: The name of the subscription in the query of the address.
 DEFAULT = "default"
-#: As the only type: nothing is wanted until something is subscribed to.
+#: As the only type in the query: open the connection without a subscription.
 NOTHING = "none"
 _KNOWN = frozenset({"types", "sandbox_id", "project_id", "since"})
 _TOKENS = ("omoi_", "sbx_")
@@ -22,7 +23,7 @@ _TOKENS = ("omoi_", "sbx_")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A subscription that is asked for; without `since` it begins now."""
+    """A requested subscription; without `since` it starts at the present."""
 
     name: str
     where: Filter
@@ -30,7 +31,7 @@ class Wanted:
 
 
 class Subscribe(BaseModel):
-    """Ask for a subscription; one of the same name is replaced."""
+    """Start a subscription; it replaces one with the same name."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,7 +43,7 @@ class Subscribe(BaseModel):
     since: str | None = None
 
     def wanted(self) -> Wanted:
-        """The same, checked."""
+        """Return the validated subscription."""
         where = Filter(parse_types(self.types), self.sandbox_id, self.project_id)
         return Wanted(self.id, where, Position.parse(self.since) if self.since else None)
 
@@ -57,7 +58,7 @@ class Unsubscribe(BaseModel):
 
 
 class Ping(BaseModel):
-    """Is anyone there? Browsers do not show the pings of the protocol itself."""
+    """Check that the server answers; scripts in browsers cannot see the pings of the protocol."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -69,11 +70,11 @@ _OPERATION: TypeAdapter[Operation] = TypeAdapter(Annotated[Operation, Field(disc
 
 
 def parse_line(line: str | bytes) -> Operation:
-    """What a client's line asks for; `Invalid` says what is wrong with it."""
+    """Return the operation in a line; raise `Invalid` for an invalid one."""
     try:
         value = parse(line.encode() if isinstance(line, str) else line)
     except ValueError as error:
-        raise Invalid(f"not valid JSON: {error}") from None
+        raise Invalid(f"the line is not valid JSON: {error}") from None
     return _validated(value)
 
 
@@ -81,20 +82,22 @@ def _validated(value: object) -> Operation:
     try:
         return _OPERATION.validate_python(value)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"][1:])
-        raise Invalid(f"{place}: {first['msg']}" if place else "op: must be subscribe, unsubscribe or ping") from None
+        first = error.errors(include_url=False)[0]
+        place = place_of(first["loc"]) if first["loc"] else "op"
+        raise Invalid(f"{place}: {explain(first)}") from None
 
 
 def parse_query(query: Iterable[tuple[str, str]]) -> Wanted | None:
-    """The subscription that an address describes, None if it wants nothing yet; `BadToken` for a token in it."""
+    """Return the subscription in the query, None if it has none; raise `BadToken` if it contains a token."""
     given: dict[str, list[str]] = {}
     for name, value in query:
         given.setdefault(name, []).append(value)
         if name not in _KNOWN:
             if "token" in name.lower() or "key" in name.lower() or value.startswith(_TOKENS):
-                raise BadToken("a token in an address ends up in logs; send it in the header: Authorization: Bearer …")
-            raise Invalid(f"{name[:60]}: not known here; known are {', '.join(sorted(_KNOWN))}")
+                raise BadToken(
+                    "a token in the address would end up in logs; send it in the header: Authorization: Bearer …"
+                )
+            raise Invalid(f"{name[:60]}: must be one of {', '.join(sorted(_KNOWN))}")
     names = [name.strip() for listed in given.get("types", []) for name in listed.split(",") if name.strip()]
     if names == [NOTHING]:
         return None

@@ -1,4 +1,4 @@
-"""Lets go of what is too old to be resumed from."""
+"""Deletes outbox rows that are too old to resume from."""
 
 from datetime import datetime
 
@@ -7,12 +7,12 @@ from sqlalchemy import text
 from omoi_os.db.base import Sessions
 
 BATCH = 5_000
-#: What one call deletes at most; the rest waits for the next.
+#: How many batches one call deletes at most; the next call deletes the rest.
 MAX_BATCHES = 20
-#: One process at a time: the others leave it to that one.
+#: Advisory lock: one process at a time deletes rows.
 _LOCK = 7_203_114_801
 
-#: Everything before the newest row that is too old. That one stays as the mark of where the outbox begins.
+#: Deletes every expired row except the newest, which stays as the mark of where the outbox begins.
 _PRUNE = """
 WITH oldest AS MATERIALIZED (SELECT xid, id, created_at FROM outbox ORDER BY xid, id LIMIT :batch),
 expired AS MATERIALIZED (
@@ -36,7 +36,7 @@ SELECT count(*) FROM gone
 
 
 async def prune(sessions: Sessions, *, before: datetime) -> int:
-    """Delete what was written before a moment, in batches; returns how many rows, 0 when another process does it."""
+    """Delete rows written before a moment, in batches; return how many, 0 if another process is doing it."""
     deleted = 0
     for _ in range(MAX_BATCHES):
         async with sessions.begin() as session:

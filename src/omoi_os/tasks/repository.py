@@ -10,27 +10,33 @@ from sqlalchemy import insert as insert_into
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 
-from omoi_os.accounts.models import Role, User
-from omoi_os.projects.models import Project
+from omoi_os.accounts.models import User
+from omoi_os.projects.visibility import visible_to
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task, TaskDependency
 
-#: The advisory lock under which tasks are claimed, so that limits hold across orchestrators.
+#: The advisory lock for claiming tasks, so that limits hold across orchestrators.
 CLAIM_LOCK = 0x6F6D6F6A
 
 
 async def get(session: AsyncSession, task_id: UUID) -> Task | None:
-    """One task."""
+    """Return a task."""
     return await session.get(Task, task_id)
 
 
+async def get_visible(session: AsyncSession, task_id: UUID, *, user: User) -> Task | None:
+    """Return a task that the user may see."""
+    query = select(Task).where(Task.id == task_id, visible_to(user, Task.project_id))
+    return (await session.execute(query)).scalar_one_or_none()
+
+
 async def insert(session: AsyncSession, **values: object) -> Task:
-    """A new task, as it is stored."""
+    """Insert a task and return it as it is stored."""
     return (await session.execute(insert_into(Task).values(values).returning(Task))).scalar_one()
 
 
 async def lock(session: AsyncSession, task_id: UUID) -> Task:
-    """One task that exists, freshly read and locked until the transaction ends."""
+    """Lock the row of an existing task until the transaction ends, and return it freshly read."""
     query = select(Task).where(Task.id == task_id).with_for_update().execution_options(populate_existing=True)
     return (await session.execute(query)).scalar_one()
 
@@ -38,7 +44,7 @@ async def lock(session: AsyncSession, task_id: UUID) -> Task:
 async def list_tasks(
     session: AsyncSession,
     *,
-    visible_to: User,
+    user: User,
     status: str | None = None,
     ticket_id: UUID | None = None,
     project_id: UUID | None = None,
@@ -46,12 +52,9 @@ async def list_tasks(
     limit: int,
     before: UUID | None = None,
 ) -> Sequence[Task]:
-    """Newest first, only what the user may see."""
+    """Return the tasks that the user may see, newest first."""
     query = select(Task).order_by(Task.id.desc()).limit(limit)
-    conditions: list[ColumnElement[bool]] = []
-    if visible_to.role != Role.ADMIN:
-        query = query.join(Project, Project.id == Task.project_id)
-        conditions.append(Project.created_by == visible_to.id)
+    conditions: list[ColumnElement[bool]] = [visible_to(user, Task.project_id)]
     if status is not None:
         conditions.append(Task.status == status)
     if ticket_id is not None:
@@ -66,7 +69,7 @@ async def list_tasks(
 
 
 async def depends_on(session: AsyncSession, task_ids: Collection[UUID]) -> dict[UUID, list[UUID]]:
-    """What each of these tasks waits for."""
+    """Map each of these tasks to the tasks it depends on."""
     found: dict[UUID, list[UUID]] = {task_id: [] for task_id in task_ids}
     query = select(TaskDependency).where(TaskDependency.task_id.in_(task_ids)).order_by(TaskDependency.depends_on_id)
     for row in (await session.execute(query)).scalars():
@@ -75,7 +78,7 @@ async def depends_on(session: AsyncSession, task_ids: Collection[UUID]) -> dict[
 
 
 async def open_dependencies(session: AsyncSession, task_id: UUID) -> int:
-    """How many of the tasks that this one waits for are not completed."""
+    """Count the tasks that this one depends on and that are not completed."""
     upstream = aliased(Task)
     query = (
         select(func.count())
@@ -87,7 +90,7 @@ async def open_dependencies(session: AsyncSession, task_id: UUID) -> int:
 
 
 async def blocked_dependents(session: AsyncSession, task_id: UUID) -> Sequence[Task]:
-    """The blocked tasks that wait for this one, locked."""
+    """Lock and return the blocked tasks that depend on this one."""
     query = (
         select(Task)
         .join(TaskDependency, TaskDependency.task_id == Task.id)
@@ -98,13 +101,13 @@ async def blocked_dependents(session: AsyncSession, task_id: UUID) -> Sequence[T
 
 
 async def of_ticket(session: AsyncSession, ticket_id: UUID) -> Sequence[Task]:
-    """A ticket's tasks, oldest first."""
+    """Return the tasks of a ticket, oldest first."""
     query = select(Task).where(Task.ticket_id == ticket_id).order_by(Task.id)
     return (await session.execute(query)).scalars().all()
 
 
 async def states_of_ticket(session: AsyncSession, ticket_id: UUID) -> list[TaskState]:
-    """The states of a ticket's tasks."""
+    """Return the states of a ticket's tasks."""
     query = select(Task.status).where(Task.ticket_id == ticket_id)
     return [TaskState(status) for status in (await session.execute(query)).scalars()]
 
@@ -117,32 +120,32 @@ async def branch_names_like(session: AsyncSession, project_id: UUID, name: str) 
 
 
 async def lock_claims(session: AsyncSession) -> None:
-    """Only one orchestrator claims at a time; it takes a moment, and limits are then exact."""
+    """Wait until no other orchestrator claims tasks, and keep others out until the transaction ends."""
     await session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": CLAIM_LOCK})
 
 
 async def earliest_not_before(session: AsyncSession, *, now: datetime) -> datetime | None:
-    """When the next task that backs off becomes ready."""
+    """Return when the next task that is backing off becomes ready."""
     query = select(func.min(Task.not_before)).where(Task.status == TaskState.PENDING, Task.not_before > now)
     return (await session.execute(query)).scalar_one()
 
 
 async def verifying(session: AsyncSession) -> Sequence[UUID]:
-    """The tasks whose result is to be checked for the first time."""
+    """Return the tasks whose result must be checked for the first time."""
     query = select(Task.id).where(Task.status == TaskState.VERIFYING).order_by(Task.id)
     return (await session.execute(query)).scalars().all()
 
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """A task whose stored commit is to be checked again because somebody asked for it."""
+    """A task whose stored commit somebody asked to verify again."""
 
     task_id: UUID
     project_id: UUID
 
 
 async def requested_verifications(session: AsyncSession) -> list[Requested]:
-    """The verifications that were asked for, oldest first."""
+    """Return the requested verifications, oldest first."""
     query = (
         select(Task.id, Task.project_id)
         .where(Task.verification_requested_at.is_not(None))

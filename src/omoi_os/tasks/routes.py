@@ -1,4 +1,4 @@
-"""Tasks: units of work for one agent each."""
+"""Tasks: each is one unit of work for one agent."""
 
 from typing import Annotated
 from uuid import UUID
@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.accounts.deps import CurrentUser
 from omoi_os.accounts.idempotency import OnlyOnce
 from omoi_os.http import paging
+from omoi_os.http.choices import AnyCase
 from omoi_os.http.deps import AppBus, AppSettings, DbSession, Now
 from omoi_os.http.problems import problems
 from omoi_os.http.routers import make_router
@@ -30,17 +31,19 @@ async def _shown(session: AsyncSession, task: Task) -> TaskOut:
 async def list_tasks(
     user: CurrentUser,
     session: DbSession,
-    status: Annotated[TaskState | None, Query()] = None,
-    ticket_id: Annotated[UUID | None, Query()] = None,
-    project_id: Annotated[UUID | None, Query()] = None,
-    has_sandbox: Annotated[bool | None, Query()] = None,
+    status: Annotated[AnyCase[TaskState] | None, Query(description="Return only tasks with this status.")] = None,
+    ticket_id: Annotated[UUID | None, Query(description="Return only tasks of this ticket.")] = None,
+    project_id: Annotated[UUID | None, Query(description="Return only tasks of this project.")] = None,
+    has_sandbox: Annotated[
+        bool | None, Query(description="`true`: only tasks with a `sandbox_id`; `false`: only tasks without one.")
+    ] = None,
     limit: paging.Limit = 50,
     cursor: paging.Cursor = None,
 ) -> TaskPage:
-    """The tasks you may see, newest first."""
+    """Return the tasks you may see, newest first."""
     rows = await repository.list_tasks(
         session,
-        visible_to=user,
+        user=user,
         status=status,
         ticket_id=ticket_id,
         project_id=project_id,
@@ -62,7 +65,7 @@ async def create_task(
     bus: AppBus,
     settings: AppSettings,
 ) -> TaskOut:
-    """Queue one more unit of work of a ticket."""
+    """Add a task to a ticket and queue it. Answers 409 if the ticket is cancelled."""
     ticket = await tickets.get_visible(session, body.ticket_id, user=user)
     task = await tickets.add_task(session, bus, ticket, body, max_attempts=body.max_attempts or settings.max_attempts)
     return once.answer(await _shown(session, task))
@@ -70,13 +73,13 @@ async def create_task(
 
 @router.get("/{task_id}", summary="Show a task")
 async def get_task(task: VisibleTask, session: DbSession) -> TaskOut:
-    """One task."""
+    """Return a task."""
     return await _shown(session, task)
 
 
 @router.post("/{task_id}/cancel", summary="Cancel a task", responses=problems(409))
 async def cancel_task(task: VisibleTask, session: DbSession, bus: AppBus, now: Now) -> TaskOut:
-    """Stop a task for good, and its sandbox with it; 409 when it has ended already."""
+    """Cancel a task for good and stop its sandbox. Answers 409 if it has already ended."""
     return await _shown(session, await service.cancel_task(session, bus, task, now=now))
 
 
@@ -84,7 +87,7 @@ async def cancel_task(task: VisibleTask, session: DbSession, bus: AppBus, now: N
 async def retry_task(
     task: VisibleTask, session: DbSession, bus: AppBus, now: Now, body: RetryIn | None = None
 ) -> TaskOut:
-    """Try a failed task again on its branch; 409 unless it has failed."""
+    """Give a failed task another attempt on its branch. Answers 409 unless the task has failed."""
     message = body.message if body else None
     return await _shown(session, await service.retry_task(session, bus, task, now=now, message=message))
 
@@ -93,11 +96,11 @@ async def retry_task(
 async def verify_task(
     task: VisibleTask, session: DbSession, bus: AppBus, now: Now, body: VerifyIn | None = None
 ) -> TaskOut:
-    """Run checks on the stored commit in fresh sandboxes: those in the body, else the project's and the ticket's.
+    """Run checks on the stored commit in fresh sandboxes: those in the body, or else the project's and the ticket's.
 
-    Takes no new attempt and changes only `result`; the task stays in its state. Commands in the body are used for this
-    verification only: to keep them, change the ticket's `acceptance`. 409 when the task has not ended, has no stored
-    commit, has no commands to run, or is already being verified (`verification_requested_at`).
+    This is not a new attempt. It changes only `result`; the task keeps its status. Commands in the body are used for
+    this verification only: to keep them, change the ticket's `acceptance`. Answers 409 if the task has not ended, has
+    no stored commit, has no commands to run, or is already being verified (`verification_requested_at`).
     """
     acceptance = body.acceptance if body else None
     return await _shown(session, await verification.request(session, bus, task, acceptance=acceptance, now=now))

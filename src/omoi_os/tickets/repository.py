@@ -8,8 +8,7 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.models import User
-from omoi_os.projects.models import Project
-from omoi_os.projects.repository import visible
+from omoi_os.projects.visibility import visible_to
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket, TicketDependency
@@ -17,17 +16,17 @@ from omoi_os.tickets.models import Ticket, TicketDependency
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which tickets are wanted; what is None does not matter."""
+    """Which tickets to list; None does not restrict."""
 
     project_id: UUID | None = None
     status: str | None = None
     priority: str | None = None
     ticket_type: str | None = None
-    #: Stands in the title, in whatever case.
+    #: Text in the title, in any case.
     words: str | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """What a row must fulfil."""
+        """Return the conditions of the query."""
         wanted = {
             Ticket.project_id: self.project_id,
             Ticket.status: self.status,
@@ -39,29 +38,29 @@ class Filter:
 
 
 async def get_visible(session: AsyncSession, ticket_id: UUID, *, user: User) -> Ticket | None:
-    """One ticket that the user may see."""
-    query = select(Ticket).join(Project, Project.id == Ticket.project_id).where(Ticket.id == ticket_id, visible(user))
+    """Return a ticket that the user may see."""
+    query = select(Ticket).where(Ticket.id == ticket_id, visible_to(user, Ticket.project_id))
     return (await session.execute(query)).scalar_one_or_none()
 
 
 async def list_tickets(
     session: AsyncSession, *, user: User, wanted: Filter, limit: int, before: UUID | None
 ) -> Sequence[Ticket]:
-    """Newest first, only what the user may see."""
-    query = select(Ticket).join(Project, Project.id == Ticket.project_id).where(visible(user), *wanted.conditions())
+    """Return the tickets that the user may see, newest first."""
+    query = select(Ticket).where(visible_to(user, Ticket.project_id), *wanted.conditions())
     if before is not None:
         query = query.where(Ticket.id < before)
     return (await session.execute(query.order_by(Ticket.id.desc()).limit(limit))).scalars().all()
 
 
 async def in_project(session: AsyncSession, project_id: UUID, ticket_ids: Collection[UUID]) -> Sequence[Ticket]:
-    """Those of these tickets that are in the project."""
+    """Return those of these tickets that belong to the project."""
     query = select(Ticket).where(Ticket.project_id == project_id, Ticket.id.in_(ticket_ids)).order_by(Ticket.id)
     return (await session.execute(query)).scalars().all()
 
 
 async def depends_on(session: AsyncSession, ticket_ids: Collection[UUID]) -> dict[UUID, list[UUID]]:
-    """What each of these tickets waits for."""
+    """Map each of these tickets to the tickets it depends on."""
     found: dict[UUID, list[UUID]] = {ticket_id: [] for ticket_id in ticket_ids}
     query = select(TicketDependency).where(TicketDependency.ticket_id.in_(ticket_ids))
     for row in (await session.execute(query.order_by(TicketDependency.depends_on_id))).scalars():
@@ -70,24 +69,24 @@ async def depends_on(session: AsyncSession, ticket_ids: Collection[UUID]) -> dic
 
 
 async def tasks_of(session: AsyncSession, ticket_ids: Collection[UUID]) -> Sequence[Task]:
-    """The tasks of these tickets, oldest first."""
+    """Return the tasks of these tickets, oldest first."""
     query = select(Task).where(Task.ticket_id.in_(ticket_ids)).order_by(Task.id)
     return (await session.execute(query)).scalars().all()
 
 
-async def hold_tasks(session: AsyncSession, ticket_ids: Collection[UUID]) -> list[UUID]:
-    """The tasks of these tickets that were not cancelled; none of them changes until the transaction ends.
+async def lock_tasks(session: AsyncSession, ticket_ids: Collection[UUID]) -> list[UUID]:
+    """Lock the tasks of these tickets that are not cancelled, and return their ids.
 
-    Without the hold a task could complete between being found open and being waited for.
+    Without the lock a task could complete after it was found open and before another one depends on it.
     """
-    return await _hold(session, Task.ticket_id.in_(ticket_ids))
+    return await _lock(session, Task.ticket_id.in_(ticket_ids))
 
 
-async def hold_tasks_by_id(session: AsyncSession, project_id: UUID, task_ids: Collection[UUID]) -> list[UUID]:
-    """Those of these tasks that are in the project and were not cancelled, held likewise."""
-    return await _hold(session, Task.project_id == project_id, Task.id.in_(task_ids))
+async def lock_tasks_by_id(session: AsyncSession, project_id: UUID, task_ids: Collection[UUID]) -> list[UUID]:
+    """Lock those of these tasks that belong to the project and are not cancelled, and return their ids."""
+    return await _lock(session, Task.project_id == project_id, Task.id.in_(task_ids))
 
 
-async def _hold(session: AsyncSession, *conditions: ColumnElement[bool]) -> list[UUID]:
+async def _lock(session: AsyncSession, *conditions: ColumnElement[bool]) -> list[UUID]:
     query = select(Task.id).where(*conditions, Task.status != TaskState.CANCELLED).order_by(Task.id)
     return list((await session.execute(query.with_for_update(read=True))).scalars())

@@ -1,4 +1,4 @@
-"""Tickets: what a person wants done in a project."""
+"""Tickets: what people want done in a project."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.accounts.deps import CurrentUser
 from omoi_os.accounts.idempotency import OnlyOnce
 from omoi_os.http import paging
+from omoi_os.http.choices import AnyCase
 from omoi_os.http.deps import AppBus, AppSettings, DbSession, Now
 from omoi_os.http.problems import problems
 from omoi_os.http.routers import make_router
@@ -25,7 +26,7 @@ router = make_router("/tickets", tags=["tickets"], refusals=(401, 403, 404, 413,
 
 
 async def _shown(session: AsyncSession, tickets: Sequence[Ticket]) -> list[TicketOut]:
-    """The tickets with their tasks, in three queries however many there are."""
+    """Return the tickets with their tasks, with three queries for any number of them."""
     ids = [ticket.id for ticket in tickets]
     tasks = await repository.tasks_of(session, ids)
     waits = await task_rows.depends_on(session, [task.id for task in tasks])
@@ -36,7 +37,7 @@ async def _shown(session: AsyncSession, tickets: Sequence[Ticket]) -> list[Ticke
     return [TicketOut.of(row, tasks=by_ticket[row.id], depends_on=upstream[row.id]) for row in tickets]
 
 
-@router.post("", status_code=201, summary="Make a ticket", responses=problems(409))
+@router.post("", status_code=201, summary="Create a ticket", responses=problems(409))
 async def create_ticket(
     user: CurrentUser,
     body: TicketIn,
@@ -46,9 +47,10 @@ async def create_ticket(
     settings: AppSettings,
     now: Now,
 ) -> TicketOut:
-    """Make a ticket in a project, named by its id or by its repository; a repository's project is made if needed.
+    """Create a ticket in a project that is named by its id or by its repository.
 
-    A quick ticket becomes one task at once, which is dispatched as soon as there is room.
+    If you have no project on the repository, one is created. The ticket becomes one task at once, which starts as soon
+    as the concurrency limits allow.
     """
     ticket, task = await service.create_ticket(session, bus, user, body, max_attempts=settings.max_attempts, now=now)
     if body.depends_on:
@@ -57,11 +59,13 @@ async def create_ticket(
 
 
 async def _wanted(
-    project_id: Annotated[UUID | None, Query()] = None,
-    status: Annotated[TicketStatus | None, Query()] = None,
-    priority: Annotated[Priority | None, Query()] = None,
-    ticket_type: Annotated[TicketType | None, Query()] = None,
-    q: Annotated[Line | None, Query(description="Words in the title, in any case.")] = None,
+    project_id: Annotated[UUID | None, Query(description="Return only tickets of this project.")] = None,
+    status: Annotated[AnyCase[TicketStatus] | None, Query(description="Return only tickets with this status.")] = None,
+    priority: Annotated[AnyCase[Priority] | None, Query(description="Return only tickets of this priority.")] = None,
+    ticket_type: Annotated[AnyCase[TicketType] | None, Query(description="Return only tickets of this type.")] = None,
+    q: Annotated[
+        Line | None, Query(description="Return only tickets with this text in their title, in any case.")
+    ] = None,
 ) -> repository.Filter:
     return repository.Filter(project_id, status, priority, ticket_type, q)
 
@@ -74,7 +78,7 @@ async def list_tickets(
     limit: paging.Limit = 50,
     cursor: paging.Cursor = None,
 ) -> TicketPage:
-    """The tickets you may see with their tasks, newest first."""
+    """Return the tickets you may see with their tasks, newest first."""
     before = paging.before_id("tickets", cursor)
     rows = await repository.list_tickets(session, user=user, wanted=wanted, limit=limit + 1, before=before)
     tickets, next_cursor = paging.cut(rows, limit, lambda ticket: paging.encode("tickets", ticket.id))
@@ -83,7 +87,7 @@ async def list_tickets(
 
 @router.get("/{ticket_id}", summary="Show a ticket")
 async def get_ticket(ticket: VisibleTicket, session: DbSession) -> TicketOut:
-    """One ticket with its tasks."""
+    """Return a ticket with its tasks."""
     return (await _shown(session, [ticket]))[0]
 
 
@@ -91,7 +95,7 @@ async def get_ticket(ticket: VisibleTicket, session: DbSession) -> TicketOut:
 async def update_ticket(
     ticket: VisibleTicket, body: TicketPatch, session: DbSession, bus: AppBus, now: Now
 ) -> TicketOut:
-    """Change what is given; `status: cancelled` cancels every open task and stops its sandbox."""
+    """Change the given fields. `status: cancelled` cancels every open task and stops its sandbox."""
     changes = body.model_dump(mode="json", exclude_unset=True)
     ticket = await service.update_ticket(session, bus, ticket, changes, now=now)
     return (await _shown(session, [ticket]))[0]

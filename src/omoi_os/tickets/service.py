@@ -1,4 +1,4 @@
-"""What happens to tickets. Each function is one step in one transaction; the caller commits."""
+"""Creates and changes tickets. Each function runs in the caller's transaction."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -37,9 +37,9 @@ async def create_ticket(
     now: datetime,
     terms: Terms = Terms(),  # noqa: B008  frozen
 ) -> tuple[Ticket, Task]:
-    """Make a ticket and, as it is a quick one, its task."""
-    # Held, because two tickets of one title at the same moment must not choose the same branch.
-    project = await _held_project(session, user, wanted, now=now)
+    """Create a ticket and its task."""
+    # Lock the project: two tickets with the same title must not pick the same branch.
+    project = await _lock_project(session, user, wanted, now=now)
     if wanted.depends_on:
         await _check_dependencies(session, project, wanted.depends_on)
     ticket = Ticket(
@@ -67,7 +67,7 @@ async def create_ticket(
         description=wanted.description,
         task_type=ExecutionMode.IMPLEMENTATION,
         max_attempts=max_attempts,
-        depends_on=await repository.hold_tasks(session, upstream) if upstream else (),
+        depends_on=await repository.lock_tasks(session, upstream) if upstream else (),
         terms=terms,
     )
     session.add_all(TicketDependency(ticket_id=ticket.id, depends_on_id=other) for other in upstream)
@@ -75,14 +75,14 @@ async def create_ticket(
 
 
 async def add_task(session: AsyncSession, bus: Bus, ticket: Ticket, wanted: TaskIn, *, max_attempts: int) -> Task:
-    """One more task of a ticket; `Conflict` when the ticket was cancelled."""
+    """Add a task to a ticket; raise `Conflict` if the ticket is cancelled."""
     project = await project_rows.lock(session, ticket.project_id)
     if project.deleted_at is not None or ticket.status == TicketStatus.CANCELLED:
-        raise Conflict(f"ticket {ticket.id} is cancelled or its project was deleted; make a new ticket")
-    held = await repository.hold_tasks_by_id(session, project.id, set(wanted.depends_on))
-    missing = next((task_id for task_id in wanted.depends_on if task_id not in held), None)
+        raise Conflict(f"ticket {ticket.id} is cancelled or its project was deleted; create a new ticket")
+    locked = await repository.lock_tasks_by_id(session, project.id, set(wanted.depends_on))
+    missing = next((task_id for task_id in wanted.depends_on if task_id not in locked), None)
     if missing is not None:
-        raise Invalid(f"depends_on: there is no task {missing} in this project that can still be done")
+        raise Invalid(f"depends_on: this project has no task {missing}, or the task is cancelled")
     return await tasks.create_task(
         session,
         bus,
@@ -96,7 +96,7 @@ async def add_task(session: AsyncSession, bus: Bus, ticket: Ticket, wanted: Task
 
 
 async def get_visible(session: AsyncSession, ticket_id: UUID, *, user: User) -> Ticket:
-    """One ticket; `NotFound` also when it is not the user's to see."""
+    """Return a ticket; raise `NotFound` if it does not exist or the user may not see it."""
     ticket = await repository.get_visible(session, ticket_id, user=user)
     if ticket is None:
         raise NotFound(f"there is no ticket {ticket_id}")
@@ -106,7 +106,7 @@ async def get_visible(session: AsyncSession, ticket_id: UUID, *, user: User) -> 
 async def update_ticket(
     session: AsyncSession, bus: Bus, ticket: Ticket, changes: Mapping[str, Any], *, now: datetime
 ) -> Ticket:
-    """Change what was given. Its priority holds for its open tasks, its words for those not begun."""
+    """Change the given fields. Open tasks get the new priority; tasks that have not started get the new text."""
     before = (ticket.title, ticket.description)
     fields = {name: value for name, value in changes.items() if name != "status"}
     for task_id in [task.id for task in await task_rows.of_ticket(session, ticket.id)]:
@@ -117,7 +117,7 @@ async def update_ticket(
         if waits and (task.title, task.description) == before:
             task.title = fields.get("title", task.title)
             task.description = fields.get("description", task.description)
-        # The dispatcher does not wait for a task that is held here.
+        # The dispatcher skips tasks that are locked here: announce them again.
         await bus.announce(session, Topic.TASKS, str(task.id))
     for name, value in fields.items():
         setattr(ticket, name, value)
@@ -129,7 +129,7 @@ async def update_ticket(
 
 
 async def _cancel(session: AsyncSession, bus: Bus, ticket: Ticket, *, now: datetime) -> None:
-    """Cancel what is open of a ticket. Asking twice changes nothing; a finished ticket is a `Conflict`."""
+    """Cancel the open tasks of a ticket. Can be repeated. Raise `Conflict` if the ticket is done."""
     if ticket.status == TicketStatus.DONE:
         raise Conflict(f"ticket {ticket.id} is done, so it cannot be cancelled")
     for task in await task_rows.of_ticket(session, ticket.id):
@@ -137,18 +137,18 @@ async def _cancel(session: AsyncSession, bus: Bus, ticket: Ticket, *, now: datet
             await tasks.cancel_task(session, bus, task, now=now)
 
 
-async def _held_project(session: AsyncSession, user: User, wanted: TicketIn, *, now: datetime) -> Project:
+async def _lock_project(session: AsyncSession, user: User, wanted: TicketIn, *, now: datetime) -> Project:
     if wanted.project_id is not None:
-        return await projects.hold_visible(session, wanted.project_id, user=user)
+        return await projects.lock_visible(session, wanted.project_id, user=user)
     repository_of = ProjectIn(github_owner=wanted.github_owner, github_repo=wanted.github_repo)
     found = await projects.find_or_create(session, user, repository_of, now=now)
-    return await projects.hold_visible(session, found.id, user=user)
+    return await projects.lock_visible(session, found.id, user=user)
 
 
 async def _check_dependencies(session: AsyncSession, project: Project, wanted: Sequence[UUID]) -> None:
     found = {ticket.id: ticket for ticket in await repository.in_project(session, project.id, set(wanted))}
     for ticket_id in wanted:
         if ticket_id not in found:
-            raise Invalid(f"depends_on: there is no ticket {ticket_id} in this project")
+            raise Invalid(f"depends_on: this project has no ticket {ticket_id}")
         if found[ticket_id].status == TicketStatus.CANCELLED:
-            raise Conflict(f"depends_on: ticket {ticket_id} is cancelled and will never be done")
+            raise Conflict(f"depends_on: ticket {ticket_id} is cancelled, so it will not be done")

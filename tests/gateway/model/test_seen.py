@@ -27,9 +27,9 @@ from tests.gateway.places import GatewaySocket, Host
 async def say(sessions: Sessions, bus: PostgresBus, gateway_socket: GatewaySocket, *, delivered: bool) -> UUID:
     async with sessions.begin() as session:
         sandbox = await repository.lock(session, gateway_socket.sandbox.id)
-        draft = messages.Draft("hello", MessageType.USER_MESSAGE, Deliver.NEXT_TOOL)
-        by = messages.Speaker("user:ada@example.org")
-        message_id = await messages.queue(session, bus, sandbox.id, draft, by=by, now=NOON)
+        draft = messages.NewMessage("hello", MessageType.USER_MESSAGE, Deliver.NEXT_TOOL)
+        sender = messages.Sender("user:ada@example.org")
+        message_id = await messages.queue(session, bus, sandbox.id, draft, sender=sender, now=NOON)
         if delivered:
             await messages.mark_delivered(session, bus, sandbox, str(message_id), NOON)
         return message_id

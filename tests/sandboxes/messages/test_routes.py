@@ -16,6 +16,7 @@ from omoi_os.sandboxes.messages import repository as message_repository
 from omoi_os.sandboxes.messages import service as messages
 from omoi_os.sandboxes.models import SandboxMessage
 from tests.api.conftest import MODEL_KEY, Worker, end_sandbox, working
+from tests.tasks.test_routes import fail
 
 
 async def send(client: httpx.AsyncClient, worker: Worker, content: str = "hello", **fields: Any) -> dict[str, Any]:
@@ -197,6 +198,23 @@ async def test_an_ended_sandbox_says_how_to_go_on(app: FastAPI, ada: httpx.Async
         assert (refused.status_code, refused.json()["code"]) == (409, "stale_fence")
 
 
+async def test_a_message_to_an_ended_sandbox_names_a_call_that_works(
+    app: FastAPI, ada: httpx.AsyncClient, worker: Worker
+) -> None:
+    await end_sandbox(app, worker.id)
+    await fail(app, worker.task_id)
+
+    refused = (await ada.post(worker.path("/messages"), json={"content": "x"})).json()["detail"]
+
+    call = f"POST /api/v1/tasks/{worker.task_id}/retry"
+    assert call in refused
+    assert (await ada.post(f"/tasks/{worker.task_id}/retry", json={"message": "x"})).status_code == 200
+    await ada.post(f"/tasks/{worker.task_id}/cancel")
+    refused = (await ada.post(worker.path("/messages"), json={"content": "x"})).json()["detail"]
+    task = (await ada.get(f"/tasks/{worker.task_id}")).json()
+    assert f'POST /api/v1/tasks {{"ticket_id": "{task["ticket_id"]}", "title": …}}' in refused
+
+
 @pytest.mark.parametrize("wait", ["-1", "61", "nan", "inf", "x"])
 async def test_nobody_waits_for_ever(worker: Worker, wait: str) -> None:
     assert (await worker.client.get(worker.path("/messages"), params={"wait": wait})).status_code == 422
@@ -214,9 +232,9 @@ async def test_an_administrator_sends_messages_of_every_type(
 
 async def test_the_platform_speaks_with_a_sender_of_its_own(app: FastAPI, worker: Worker) -> None:
     async with app.state.sessions.begin() as session:
-        draft = messages.Draft("look at the tests", MessageType.GUARDIAN_NUDGE, Deliver.NEXT_TOOL)
-        by = messages.Speaker("guardian")
-        await messages.queue(session, app.state.bus, worker.id, draft, by=by, now=datetime.now(UTC))
+        draft = messages.NewMessage("look at the tests", MessageType.GUARDIAN_NUDGE, Deliver.NEXT_TOOL)
+        sender = messages.Sender("guardian")
+        await messages.queue(session, app.state.bus, worker.id, draft, sender=sender, now=datetime.now(UTC))
 
     (item,) = await poll(worker)
     assert (item["message_type"], item["sender"]) == ("guardian_nudge", "guardian")

@@ -24,7 +24,7 @@ from omoi_os.sandboxes.lifecycle import Purpose, SandboxState, StopCause
 from omoi_os.sandboxes.messages import mailbox
 from omoi_os.sandboxes.messages import repository as message_repository
 from omoi_os.sandboxes.messages import service as messages
-from omoi_os.sandboxes.messages.service import Draft, Speaker
+from omoi_os.sandboxes.messages.service import NewMessage, Sender
 from omoi_os.sandboxes.models import Sandbox, SandboxMessage
 from omoi_os.sandboxes.outcomes import transcripts
 from omoi_os.sandboxes.service import Origin
@@ -40,14 +40,14 @@ LAST = NOON + timedelta(seconds=2)
 
 
 async def say(session: AsyncSession, sandbox: Sandbox, content: str = "hello", bus: MemoryBus | None = None) -> UUID:
-    draft = Draft(content, MessageType.USER_MESSAGE, Deliver.NEXT_TOOL)
-    by = Speaker("user:ada@example.org")
-    return await messages.queue(session, bus or MemoryBus(), sandbox.id, draft, by=by, now=NOON)
+    draft = NewMessage(content, MessageType.USER_MESSAGE, Deliver.NEXT_TOOL)
+    sender = Sender("user:ada@example.org")
+    return await messages.queue(session, bus or MemoryBus(), sandbox.id, draft, sender=sender, now=NOON)
 
 
 async def waiting(session: AsyncSession, sandbox: Sandbox, after: UUID | None = None) -> list[UUID]:
-    rows = await mailbox.waiting(session, sandbox.id, sandbox.token_hash, after=after, limit=1000)
-    assert not await mailbox.waiting(session, sandbox.id, token_hash("sbx_x"), after=after, limit=1000)
+    rows = await mailbox.queued(session, sandbox.id, sandbox.token_hash, after=after, limit=1000)
+    assert not await mailbox.queued(session, sandbox.id, token_hash("sbx_x"), after=after, limit=1000)
     return [UUID(row["message_id"]) for row in rows]
 
 
@@ -195,17 +195,17 @@ async def test_another_sandbox_sees_nothing_of_it_and_an_ended_one_nothing_more(
     assert await receipts(session, message_id) == (LATER, None, "delivered")
 
 
-async def test_only_so_many_wait(session: AsyncSession) -> None:
+async def test_the_queue_of_a_sandbox_is_bounded(session: AsyncSession) -> None:
     sandbox, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
-    said = [await say(session, sandbox) for _ in range(messages.MAX_WAITING)]
+    said = [await say(session, sandbox) for _ in range(messages.MAX_QUEUED)]
 
-    with pytest.raises(TooMany, match="100 messages wait"):
+    with pytest.raises(TooMany, match="has 100 queued messages"):
         await say(session, sandbox)
     await messages.acknowledge(session, sandbox, said[:1], now=LATER)
     await say(session, sandbox)
 
 
-async def test_nobody_hears_what_is_said_to_an_ended_stopping_or_verifying_sandbox(session: AsyncSession) -> None:
+async def test_an_ended_stopping_or_verifying_sandbox_receives_no_message(session: AsyncSession) -> None:
     bus = MemoryBus()
     ended, _ = await a_work_sandbox(session, bus, now=NOON)
     stopping, _ = await a_work_sandbox(session, bus, now=NOON)
@@ -215,11 +215,11 @@ async def test_nobody_hears_what_is_said_to_an_ended_stopping_or_verifying_sandb
     await service.end(session, bus, ended, state=SandboxState.LOST, reason="gone", now=NOON)
     await service.request_stop(session, bus, stopping, cause=StopCause.PERSON, reason="enough")
 
-    with pytest.raises(Conflict, match=rf"has ended \(gone\): POST /api/v1/tasks/{ended.task_id}/retry"):
+    with pytest.raises(Conflict, match=rf"has ended \(gone\); .* POST /api/v1/tasks/{ended.task_id}/retry"):
         await say(session, ended)
-    with pytest.raises(Conflict, match=f"is stopping: POST /api/v1/tasks/{stopping.task_id}/retry"):
+    with pytest.raises(Conflict, match=f"is stopping; .* POST /api/v1/tasks/{stopping.task_id}/retry"):
         await say(session, stopping)
-    with pytest.raises(Conflict, match="no agent runs in it"):
+    with pytest.raises(Conflict, match="runs no agent"):
         await say(session, verifying)
 
 
@@ -371,7 +371,7 @@ async def test_what_an_agent_may_not_have_seen_waits_for_the_next_attempt(sessio
     assert await receipts(session, forged) == (None, None, "queued")
     assert [row.id for row in await _history(session, first)] == [seen]
     assert (await told(session))[-1] == (str(forged), "queued", LAST.isoformat())
-    with pytest.raises(Conflict, match=f"the task goes on in sandbox {second.id}"):
+    with pytest.raises(Conflict, match=f"continues in another sandbox: POST /api/v1/sandboxes/{second.id}/messages"):
         await say(session, first)
 
 

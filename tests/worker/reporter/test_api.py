@@ -28,9 +28,9 @@ class Desk:
 
     async def say(self, content: str) -> str:
         async with self.sessions.begin() as session:
-            draft = messages.Draft(content, MessageType.USER_MESSAGE, Deliver.NEXT_TOOL)
-            by = messages.Speaker("system")
-            sent = await messages.queue(session, self.bus, self.sandbox_id, draft, by=by, now=datetime.now(UTC))
+            draft = messages.NewMessage(content, MessageType.USER_MESSAGE, Deliver.NEXT_TOOL)
+            sender = messages.Sender("system")
+            sent = await messages.queue(session, self.bus, self.sandbox_id, draft, sender=sender, now=datetime.now(UTC))
             return str(sent)
 
     async def end(self) -> None:

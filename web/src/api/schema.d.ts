@@ -12,8 +12,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether the process lives
-         * @description Always answers; looks at nothing else.
+         * Check that the API is running
+         * @description Answer 200 while the process is running, whatever the state of the database.
          */
         get: operations["health"];
         put?: never;
@@ -32,8 +32,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether the process can serve
-         * @description Answers 200 when the database answers and has the newest schema; `warnings` names what else needs attention.
+         * Check that the API can serve requests
+         * @description Answer 200 if the database is available and has the schema of this version.
+         *
+         *     `warnings` lists other conditions that need attention.
          */
         get: operations["ready"];
         put?: never;
@@ -75,7 +77,7 @@ export interface paths {
         };
         /**
          * List a sandbox's events
-         * @description Everything that was reported, in order, numbered without gaps from 1.
+         * @description Return the events of a sandbox, numbered from 1 without gaps.
          */
         get: operations["list_events"];
         put?: never;
@@ -103,7 +105,7 @@ export interface paths {
         put?: never;
         /**
          * Report events
-         * @description Store what the worker has spooled. It may forget everything up to `last_seq` and resends the rest.
+         * @description Store the events of a worker's spool. It may forget everything up to `last_seq` and resends the rest.
          */
         post: operations["post_events"];
         delete?: never;
@@ -120,16 +122,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List or find projects
-         * @description The projects you may see, newest first.
+         * List projects
+         * @description Return the projects you may see, newest first.
          */
         get: operations["list_projects"];
         put?: never;
         /**
-         * Make a project
-         * @description Make a project. Its repository is made on the forge when the first task needs it.
+         * Create a project
+         * @description Create a project. Its repository is created on the forge when the first task needs it.
          *
-         *     A user has at most one project on a repository: a second one answers 409 and names the first.
+         *     You can have one project on a repository: a second one answers 409 and names the first.
          */
         post: operations["create_project"];
         delete?: never;
@@ -147,21 +149,21 @@ export interface paths {
         };
         /**
          * Show a project
-         * @description One project.
+         * @description Return a project.
          */
         get: operations["get_project"];
         put?: never;
         post?: never;
         /**
          * Delete a project
-         * @description Take a project away. Its tickets and tasks stay readable; 409 while a task is open.
+         * @description Delete a project. Its tickets and tasks stay readable. Answers 409 while a task is open.
          */
         delete: operations["delete_project"];
         options?: never;
         head?: never;
         /**
          * Change a project
-         * @description Change what is given, of the settings too.
+         * @description Change the given fields and settings; the others keep their value.
          */
         patch: operations["update_project"];
         trace?: never;
@@ -175,15 +177,16 @@ export interface paths {
         };
         /**
          * List tickets
-         * @description The tickets you may see with their tasks, newest first.
+         * @description Return the tickets you may see with their tasks, newest first.
          */
         get: operations["list_tickets"];
         put?: never;
         /**
-         * Make a ticket
-         * @description Make a ticket in a project, named by its id or by its repository; a repository's project is made if needed.
+         * Create a ticket
+         * @description Create a ticket in a project that is named by its id or by its repository.
          *
-         *     A quick ticket becomes one task at once, which is dispatched as soon as there is room.
+         *     If you have no project on the repository, one is created. The ticket becomes one task at once, which starts as soon
+         *     as the concurrency limits allow.
          */
         post: operations["create_ticket"];
         delete?: never;
@@ -201,7 +204,7 @@ export interface paths {
         };
         /**
          * Show a ticket
-         * @description One ticket with its tasks.
+         * @description Return a ticket with its tasks.
          */
         get: operations["get_ticket"];
         put?: never;
@@ -211,7 +214,7 @@ export interface paths {
         head?: never;
         /**
          * Change or cancel a ticket
-         * @description Change what is given; `status: cancelled` cancels every open task and stops its sandbox.
+         * @description Change the given fields. `status: cancelled` cancels every open task and stops its sandbox.
          */
         patch: operations["update_ticket"];
         trace?: never;
@@ -225,13 +228,13 @@ export interface paths {
         };
         /**
          * List tasks
-         * @description The tasks you may see, newest first.
+         * @description Return the tasks you may see, newest first.
          */
         get: operations["list_tasks"];
         put?: never;
         /**
          * Add a task to a ticket
-         * @description Queue one more unit of work of a ticket.
+         * @description Add a task to a ticket and queue it. Answers 409 if the ticket is cancelled.
          */
         post: operations["create_task"];
         delete?: never;
@@ -249,7 +252,7 @@ export interface paths {
         };
         /**
          * Show a task
-         * @description One task.
+         * @description Return a task.
          */
         get: operations["get_task"];
         put?: never;
@@ -271,7 +274,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a task
-         * @description Stop a task for good, and its sandbox with it; 409 when it has ended already.
+         * @description Cancel a task for good and stop its sandbox. Answers 409 if it has already ended.
          */
         post: operations["cancel_task"];
         delete?: never;
@@ -291,7 +294,7 @@ export interface paths {
         put?: never;
         /**
          * Retry a failed task
-         * @description Try a failed task again on its branch; 409 unless it has failed.
+         * @description Give a failed task another attempt on its branch. Answers 409 unless the task has failed.
          */
         post: operations["retry_task"];
         delete?: never;
@@ -311,11 +314,11 @@ export interface paths {
         put?: never;
         /**
          * Verify a task's commit again
-         * @description Run checks on the stored commit in fresh sandboxes: those in the body, else the project's and the ticket's.
+         * @description Run checks on the stored commit in fresh sandboxes: those in the body, or else the project's and the ticket's.
          *
-         *     Takes no new attempt and changes only `result`; the task stays in its state. Commands in the body are used for this
-         *     verification only: to keep them, change the ticket's `acceptance`. 409 when the task has not ended, has no stored
-         *     commit, has no commands to run, or is already being verified (`verification_requested_at`).
+         *     This is not a new attempt. It changes only `result`; the task keeps its status. Commands in the body are used for
+         *     this verification only: to keep them, change the ticket's `acceptance`. Answers 409 if the task has not ended, has
+         *     no stored commit, has no commands to run, or is already being verified (`verification_requested_at`).
          */
         post: operations["verify_task"];
         delete?: never;
@@ -332,8 +335,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether this part answers
-         * @description Answers when the database does.
+         * Check that sandboxes can be listed
+         * @description Answer `ok` if the caller is authenticated and the database is available.
          */
         get: operations["sandboxes_health"];
         put?: never;
@@ -353,16 +356,17 @@ export interface paths {
         };
         /**
          * List sandboxes
-         * @description The sandboxes you may see, newest first.
+         * @description Return the sandboxes you may see, newest first.
          */
         get: operations["list_sandboxes"];
         put?: never;
         /**
-         * Order a sandbox for one prompt
-         * @description Ad hoc work: tried once, an answer without a commit is a result, and the worker stays for follow-up messages.
+         * Run one prompt in a sandbox
+         * @description Create an ad hoc task: one attempt, whose result may be a reply without a commit.
          *
-         *     Its ticket and task are made like any other. The answer waits a moment for the sandbox's id; under load it is null,
-         *     and `GET /tasks/{task_id}` shows it later.
+         *     A ticket and a task are created like any other. The worker stays for a while after its reply and takes further
+         *     messages. The response waits a moment for the sandbox's id; under load `sandbox_id` is null, and
+         *     `GET /tasks/{task_id}` shows it later.
          */
         post: operations["order_sandbox"];
         delete?: never;
@@ -380,14 +384,14 @@ export interface paths {
         };
         /**
          * Show a sandbox
-         * @description One sandbox.
+         * @description Return a sandbox.
          */
         get: operations["get_sandbox"];
         put?: never;
         post?: never;
         /**
          * Stop a sandbox
-         * @description Ask for a sandbox to be stopped; the orchestrator does it (202). One that has ended is shown as it is (200).
+         * @description Request that a sandbox is stopped (202); the orchestrator stops it. If it has already ended, return it (200).
          */
         delete: operations["stop_sandbox"];
         options?: never;
@@ -405,15 +409,15 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Save kept work now
-         * @description Try now to save the uncommitted work of an ended sandbox; 409 when nothing is kept of it.
+         * Retry saving unsaved work
+         * @description Try to save the uncommitted work of an ended sandbox now. Answers 409 if there is no unsaved work.
          */
         post: operations["retry_salvage"];
         /**
-         * Give kept work up
-         * @description Remove the disk that is kept of an ended sandbox although its uncommitted work is not saved.
+         * Drop unsaved work
+         * @description Delete the disk of an ended sandbox although its uncommitted work is not saved.
          *
-         *     This cannot be undone and leaves an audit entry; 409 when nothing is kept of it.
+         *     This cannot be undone and is recorded in the audit trail. Answers 409 if there is no unsaved work.
          */
         delete: operations["drop_salvage"];
         options?: never;
@@ -430,7 +434,7 @@ export interface paths {
         };
         /**
          * Show a sandbox's task
-         * @description What the sandbox is for. The worker inside reads it, too, with its own token.
+         * @description Return the task of a sandbox. The worker inside reads it with the sandbox's token.
          */
         get: operations["get_sandbox_task"];
         put?: never;
@@ -449,8 +453,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what happened, without heartbeats
-         * @description The events without the heartbeats, which are counted instead.
+         * List a sandbox's events without heartbeats
+         * @description Return the events of a sandbox without heartbeats, and a summary of the heartbeats.
          */
         get: operations["get_trajectory"];
         put?: never;
@@ -470,7 +474,7 @@ export interface paths {
         };
         /**
          * Read a sandbox's log
-         * @description The newest events as text. Whatever a terminal would act on is written out.
+         * @description Return the newest events as text. Terminal control characters are escaped.
          */
         get: operations["get_logs"];
         put?: never;
@@ -489,8 +493,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show everything that a sandbox changed
-         * @description What the session changed in all. While it goes on: its edits so far, one after the other.
+         * Show all changes of a sandbox
+         * @description Return the diff of the whole session; while it is running, the edits so far, one after the other.
          */
         get: operations["get_session_diff"];
         put?: never;
@@ -510,7 +514,7 @@ export interface paths {
         };
         /**
          * Show the full diff of a file edit
-         * @description The whole unified diff of an `agent.file_edited` event, whatever its size.
+         * @description Return the complete unified diff of an `agent.file_edited` event, of any size.
          */
         get: operations["get_diff"];
         put?: never;
@@ -529,13 +533,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Fetch a large value whole
-         * @description A value that was too large for its event.
+         * Fetch a large value
+         * @description Return a value that was too large for its event.
          */
         get: operations["get_blob"];
         /**
-         * Keep a large value
-         * @description Keep a value too large for an event, checked by its hash, before the event that names it.
+         * Store a large value
+         * @description Store a value that is too large for an event, before the event that names it is posted.
          */
         put: operations["put_blob"];
         post?: never;
@@ -553,15 +557,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Download the agent's conversation
-         * @description The conversation as the agent's SDK writes it, saved on every turn.
+         * Download the agent's transcript
+         * @description Return the conversation as the agent's SDK writes it; it is saved after every turn.
          */
         get: operations["get_transcript"];
         /**
-         * Save the agent's conversation
-         * @description Save the conversation: whole lines, from the beginning or what came since the last time.
+         * Save the agent's transcript
+         * @description Save whole lines of the transcript: all of them, or those added since the last call.
          *
-         *     What begins at 0 replaces what was there. Where a part is missing, 409 says so, and everything is sent again.
+         *     With `offset` 0 the lines replace the stored transcript. Answers 409 if a part is missing; then send everything.
          */
         put: operations["put_transcript"];
         post?: never;
@@ -579,8 +583,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Fetch the conversation to go on with
-         * @description The conversation of this sandbox's task so far, for its worker; `X-Session-Id` names it.
+         * Fetch the conversation to resume
+         * @description Return the task's conversation so far, for the worker to resume; the header `X-Session-Id` names the session.
          */
         get: operations["get_session"];
         put?: never;
@@ -600,18 +604,19 @@ export interface paths {
         };
         /**
          * Wait for messages
-         * @description What is not acknowledged, oldest first; a long poll for the worker inside the sandbox, with its own token.
+         * @description Return the messages that are not acknowledged, oldest first. Long poll for the worker, with the sandbox's token.
          *
-         *     Answers at once when there is something, empty when `wait` is over, and 409 `stale_fence` as soon as the
-         *     sandbox has ended. Reading takes nothing away.
+         *     Answers at once if there is a message, with an empty list after `wait` seconds, and 409 `stale_fence` when the
+         *     sandbox ends. Messages stay queued until they are acknowledged.
          */
         get: operations["poll_messages"];
         put?: never;
         /**
-         * Say something to an agent
-         * @description Queue a message (201) for the agent that works in this sandbox; `history` shows when it was delivered and seen.
+         * Send a message to an agent
+         * @description Queue a message for the agent in this sandbox. The history shows when it was delivered and seen.
          *
-         *     409 when the sandbox has ended or only verifies, with the way to go on; 429 while too many messages wait.
+         *     Answers 409 if the sandbox has ended or only verifies a result, and names the call to use instead. Answers 429 if
+         *     too many messages are queued.
          */
         post: operations["send_message"];
         delete?: never;
@@ -631,7 +636,7 @@ export interface paths {
         put?: never;
         /**
          * Acknowledge messages
-         * @description The worker has these: they are handed out no more. Ids that are not its own are named and change nothing.
+         * @description Acknowledge messages, so that they are not handed out again. Unknown ids are returned and change nothing.
          */
         post: operations["acknowledge_messages"];
         delete?: never;
@@ -648,8 +653,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what was said to an agent
-         * @description Every message with its receipts: when it was queued, delivered to the agent, and seen by the model.
+         * List the messages to an agent
+         * @description Return every message with its receipts: when it was queued, delivered to the agent, and seen by the model.
          */
         get: operations["list_messages"];
         put?: never;
@@ -669,8 +674,9 @@ export interface paths {
         };
         /**
          * Follow a sandbox's events
-         * @description Every event from the beginning or from `since` on, then each as it comes. Ends when the sandbox has ended and its
-         *     result was checked.
+         * @description Send every event from the first one or behind `since`, then each new event.
+         *
+         *     The response ends when the sandbox has ended and its result is verified.
          */
         get: operations["follow_events"];
         put?: never;
@@ -689,10 +695,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show what goes on
-         * @description The queue, sandboxes, throughput and cost of the last days, providers, versions and processes.
+         * Show the overview
+         * @description Return the queue, sandboxes, throughput and cost of the last days, providers, versions and processes.
          *
-         *     Tasks and sandboxes count if you may see them. Asking costs the same however long the history is.
+         *     Only tasks and sandboxes that you may see are counted.
          */
         get: operations["get_overview"];
         put?: never;
@@ -712,13 +718,13 @@ export interface paths {
         };
         /**
          * List users
-         * @description Every user, newest first.
+         * @description Return all users, newest first.
          */
         get: operations["list_users"];
         put?: never;
         /**
          * Add a user
-         * @description Add a person or a program. They see only the projects they create, unless they are an administrator.
+         * @description Add a person or a program. Members see only the projects they create.
          */
         post: operations["create_user"];
         delete?: never;
@@ -739,16 +745,16 @@ export interface paths {
         post?: never;
         /**
          * Deactivate a user
-         * @description Deactivate a user: their keys, sessions and streams end at once. What they created stays.
+         * @description Deactivate a user. Their keys, sessions and streams end at once; what they created stays.
          */
         delete: operations["delete_user"];
         options?: never;
         head?: never;
         /**
          * Change a user
-         * @description Change a user's name or role, deactivate them or activate them again.
+         * @description Change a user's name or role, deactivate or reactivate them.
          *
-         *     The last active administrator can be neither deactivated nor made a member (409).
+         *     Answers 409 if no active administrator would be left.
          */
         patch: operations["update_user"];
         trace?: never;
@@ -765,7 +771,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke a user's API key
-         * @description Revoke a key at once, with the sessions that it opened. Can be repeated.
+         * @description Revoke a key and the sessions it opened, at once. Can be repeated.
          */
         delete: operations["delete_api_key"];
         options?: never;
@@ -782,15 +788,15 @@ export interface paths {
         };
         /**
          * List a user's API keys
-         * @description A user's keys by name and last four characters, newest first.
+         * @description Return a user's keys with their last four characters, newest first. Revoked keys are included.
          */
         get: operations["list_api_keys"];
         put?: never;
         /**
-         * Make an API key
-         * @description Make a key for a user. It is shown in this answer and never again.
+         * Create a user's API key
+         * @description Create a key for a user. Only this response contains the key itself.
          *
-         *     Only its hash is kept, so a repeated `Idempotency-Key` makes no second key and answers 409.
+         *     The server stores only a hash, so a repeated `Idempotency-Key` creates no second key and answers 409.
          */
         post: operations["create_api_key"];
         delete?: never;
@@ -852,16 +858,16 @@ export interface paths {
         };
         /**
          * List your API keys
-         * @description Your keys by name and last four characters, newest first; revoked ones too.
+         * @description Return your keys with their last four characters, newest first. Revoked keys are included.
          */
         get: operations["list_own_keys"];
         put?: never;
         /**
          * Create an API key
-         * @description Create a key for yourself. It is shown in this answer and never again.
+         * @description Create a key for yourself. Only this response contains the key itself.
          *
-         *     A key that is created with another key has no wider scope and expires no later than that one. Only its hash is kept,
-         *     so a repeated `Idempotency-Key` creates no second key and answers 409.
+         *     A key that is created with another key has no wider scope and expires no later. The server stores only a hash, so a
+         *     repeated `Idempotency-Key` creates no second key and answers 409.
          */
         post: operations["create_own_key"];
         delete?: never;
@@ -882,7 +888,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an API key
-         * @description Revoke one of your keys at once, with the sessions that it opened. Can be repeated.
+         * @description Revoke one of your keys and the sessions it opened, at once. Can be repeated.
          */
         delete: operations["delete_own_key"];
         options?: never;
@@ -899,7 +905,7 @@ export interface paths {
         };
         /**
          * List your sessions
-         * @description The browsers in which you are signed in, newest first.
+         * @description Return the browsers in which you are signed in, newest first.
          */
         get: operations["list_own_sessions"];
         put?: never;
@@ -939,9 +945,9 @@ export interface paths {
         };
         /**
          * List the audit trail
-         * @description List what sandboxes tried and may not do, and what people changed about users, keys and sessions, newest first.
+         * @description Return refused calls of sandboxes and changes to users, keys and sessions, newest first.
          *
-         *     The same of one sandbox within an hour is one entry with a count.
+         *     Repeated actions of one sandbox within an hour are one entry with a count.
          */
         get: operations["list_audit_entries"];
         put?: never;
@@ -958,7 +964,7 @@ export interface components {
     schemas: {
         /**
          * AckIn
-         * @description The worker has these and wants them no more.
+         * @description Messages that the worker has received.
          * @example {
          *       "message_ids": [
          *         "018f3c2e-7b1a-7c3d-9a57-3f0d2b6c1e44"
@@ -966,19 +972,25 @@ export interface components {
          *     }
          */
         AckIn: {
-            /** Message Ids */
+            /**
+             * Message Ids
+             * @description Ids of the messages that need not be handed out again.
+             */
             message_ids: string[];
         };
         /**
          * AckOut
-         * @description What became of an acknowledgement. Repeating it changes nothing.
+         * @description The result of an acknowledgement. Repeating it changes nothing.
          */
         AckOut: {
-            /** Acknowledged */
+            /**
+             * Acknowledged
+             * @description Ids that are acknowledged now or were before.
+             */
             acknowledged: string[];
             /**
              * Unknown
-             * @description Not messages of this sandbox.
+             * @description Ids that are not messages of this sandbox.
              */
             unknown: string[];
         };
@@ -990,11 +1002,12 @@ export interface components {
         ActorKind: "sandbox" | "user" | "platform";
         /**
          * Alive
-         * @description The process lives.
+         * @description The process is running.
          */
         Alive: {
             /**
              * Status
+             * @description Always `ok`.
              * @default ok
              * @constant
              */
@@ -1002,109 +1015,136 @@ export interface components {
         };
         /**
          * ApiKeyIn
-         * @description A key to make.
+         * @description An API key to create.
          * @example {
          *       "name": "laptop",
          *       "scope": "write"
          *     }
          */
         ApiKeyIn: {
-            /** Name */
+            /**
+             * Name
+             * @description A name by which you recognise the key, such as the machine that uses it.
+             */
             name: string;
             /**
-             * @description `read` may only read; `write` may do everything but what takes an administrator; `admin` may do everything that its user may.
+             * @description `read` only reads; `write` does everything except what requires an administrator; `admin` does everything that its user may do.
              * @default admin
              */
             scope?: components["schemas"]["Scope"];
             /**
              * Expires At
-             * @description When it stops working, a time in the future; never if left out.
+             * @description When the key stops working, a time in the future. Without it, the key does not expire.
              */
             expires_at?: string | null;
         };
         /**
          * ApiKeyOut
-         * @description A key without the key itself.
+         * @description An API key, without its secret.
          */
         ApiKeyOut: {
             /**
              * Id
              * Format: uuid
+             * @description The key's id, used to revoke it.
              */
             id: string;
             /**
              * User Id
              * Format: uuid
+             * @description The user that the key authenticates.
              */
             user_id: string;
-            /** Name */
+            /**
+             * Name
+             * @description The name that was given when the key was created.
+             */
             name: string;
-            /** Last Four */
+            /**
+             * Last Four
+             * @description The last four characters of the key.
+             */
             last_four: string;
-            /** @description What it may do. */
+            /** @description `read` only reads; `write` does everything except what requires an administrator; `admin` does everything that its user may do. */
             scope: components["schemas"]["Scope"];
-            /** Expires At */
+            /**
+             * Expires At
+             * @description When the key stops working; null if it does not expire.
+             */
             expires_at: string | null;
             /**
              * Revoked At
-             * @description Since when it no longer works.
+             * @description When the key was revoked; null while it is valid.
              */
             revoked_at: string | null;
             /**
              * Created At
              * Format: date-time
+             * @description When the key was created.
              */
             created_at: string;
         };
         /**
          * ApiKeyPage
-         * @description A user's keys, newest first.
+         * @description The API keys of a user, newest first.
          */
         ApiKeyPage: {
             /**
              * Next Cursor
-             * @description Asks for the next page; null on the last one.
+             * @description Pass this as `cursor` to get the next page; null on the last page.
              */
             next_cursor: string | null;
-            /** Items */
+            /**
+             * Items
+             * @description The keys on this page.
+             */
             items: components["schemas"]["ApiKeyOut"][];
         };
         /**
          * AuditEntryOut
-         * @description One kind of thing that one actor did within one hour.
+         * @description One kind of action by one actor within one hour, with the number of times; or one change by a person.
          */
         AuditEntryOut: {
             /**
              * Id
              * Format: uuid
+             * @description The entry's id; newer entries have greater ids.
              */
             id: string;
             /**
              * At
              * Format: date-time
-             * @description When it was first seen in this hour.
+             * @description When the action was first recorded in this hour.
              */
             at: string;
             /**
              * Last At
              * Format: date-time
-             * @description When it was last seen, as far as is written down yet.
+             * @description When the action was last recorded. Repetitions are added with a delay.
              */
             last_at: string;
+            /** @description What happened, such as `refused_call` or `key_created`. */
             kind: components["schemas"]["AuditKind"];
+            /** @description Whether a sandbox, a user or the platform acted. */
             actor_kind: components["schemas"]["ActorKind"];
-            /** Actor Id */
+            /**
+             * Actor Id
+             * @description The sandbox's id, the user's e-mail address, or the name of the platform part.
+             */
             actor_id: string;
             /**
              * Subject
-             * @description What it was done to, the first time.
+             * @description What the first of these actions was about, such as a path or a user.
              */
             subject: string;
-            /** Detail */
+            /**
+             * Detail
+             * @description The circumstances of the first of these actions, in one line.
+             */
             detail: string;
             /**
              * Count
-             * @description How often it was seen in this hour, as far as is written down yet.
+             * @description How often it happened in this hour. Repetitions are added with a delay.
              */
             count: number;
         };
@@ -1116,42 +1156,60 @@ export interface components {
         AuditKind: "foreign_sandbox" | "changed_event" | "unsaved_work_dropped" | "refused_call" | "user_added" | "user_changed" | "user_deactivated" | "key_created" | "key_revoked" | "session_ended" | "event_gap";
         /**
          * AuditPage
-         * @description Entries, newest first.
+         * @description Audit entries, newest first.
          */
         AuditPage: {
             /**
              * Next Cursor
-             * @description Asks for the next page; null on the last one.
+             * @description Pass this as `cursor` to get the next page; null on the last page.
              */
             next_cursor: string | null;
-            /** Items */
+            /**
+             * Items
+             * @description The entries on this page.
+             */
             items: components["schemas"]["AuditEntryOut"][];
         };
         /**
          * BatchReceived
-         * @description What became of a batch.
+         * @description The result of posting a batch.
          */
         BatchReceived: {
-            /** Accepted */
+            /**
+             * Accepted
+             * @description How many events were stored.
+             */
             accepted: number;
-            /** Duplicates */
+            /**
+             * Duplicates
+             * @description How many events had been stored before.
+             */
             duplicates: number;
-            /** Rejected */
+            /**
+             * Rejected
+             * @description The events that were not accepted. Do not send them again.
+             */
             rejected: components["schemas"]["RejectedEvent"][];
             /**
              * Last Seq
-             * @description The worker's own counter up to which everything is stored.
+             * @description The highest counter without a gap before it: the worker can delete everything up to here.
              */
             last_seq: number;
         };
         /**
          * BlobStored
-         * @description A large value is stored.
+         * @description Confirms that a blob is stored.
          */
         BlobStored: {
-            /** Sha256 */
+            /**
+             * Sha256
+             * @description The SHA-256 of the blob, by which events name it.
+             */
             sha256: string;
-            /** Size */
+            /**
+             * Size
+             * @description Size of the blob in bytes.
+             */
             size: number;
         };
         /**
@@ -1161,22 +1219,22 @@ export interface components {
         CheckOut: {
             /**
              * Command
-             * @description The shell command.
+             * @description The shell command that was run.
              */
             command: string;
             /**
              * Exit Code
-             * @description Its exit code; 124 when it took too long.
+             * @description Exit code of the command; 124 if it timed out.
              */
             exit_code: number | null;
             /**
              * Output
-             * @description The end of what it printed.
+             * @description The end of the command's output.
              */
             output: string;
             /**
              * Baseline
-             * @description How the same command ended before the change.
+             * @description Result of the same command before the change: if it `failed`, passing now proves something.
              * @default not_run
              * @enum {string}
              */
@@ -1189,47 +1247,51 @@ export interface components {
         };
         /**
          * DayOut
-         * @description One day in UTC.
+         * @description Figures of one day in UTC.
          */
         DayOut: {
             /**
              * Date
              * Format: date
+             * @description The day.
              */
             date: string;
             /**
              * Completed
-             * @description Tasks that were completed on this day, verified or unchecked.
+             * @description Number of tasks that were completed on this day, verified or unchecked.
              */
             completed: number;
             /**
              * Failed
-             * @description Tasks that failed on this day.
+             * @description Number of tasks that failed on this day.
              */
             failed: number;
             /**
              * Outcomes
-             * @description Tasks that ended on this day by outcome: verified, unchecked, failed, no_result.
+             * @description Number of tasks that ended on this day with each outcome.
              */
             outcomes: {
                 [key: string]: number;
             };
             /**
              * Cost Usd
-             * @description What the sandboxes that were begun on this day have spent.
+             * @description What the sandboxes created on this day have spent on model calls, in US dollars.
              */
             cost_usd: number;
             /**
              * Simulated Cost Usd
-             * @description The part of `cost_usd` that the scripted model was charged: nobody paid it.
+             * @description The part of `cost_usd` that the scripted model was charged and nobody paid.
              */
             simulated_cost_usd: number;
             /**
              * Cost Simulated
-             * @description Whether a part of the cost is simulated.
+             * @description Whether a part of `cost_usd` is simulated.
              */
             cost_simulated: boolean;
-            /** Tokens */
+            /**
+             * Tokens
+             * @description How many tokens the sandboxes created on this day have used.
+             */
             tokens: number;
         };
         /**
@@ -1240,15 +1302,42 @@ export interface components {
         Deliver: "next_tool" | "now" | "end_of_turn";
         /**
          * EventBatch
-         * @description Events in the worker's order. Each is judged by itself: a bad one does not stop the others.
+         * @description Events in the worker's order. Each is validated by itself: an invalid one does not stop the others.
+         * @example {
+         *       "events": [
+         *         {
+         *           "event_data": {
+         *             "attempt": 1
+         *           },
+         *           "event_type": "agent.started",
+         *           "seq": 1,
+         *           "source": "worker"
+         *         },
+         *         {
+         *           "event_data": {
+         *             "text": "Reading the code.",
+         *             "turn": 1
+         *           },
+         *           "event_type": "agent.message",
+         *           "seq": 2
+         *         }
+         *       ]
+         *     }
          */
         EventBatch: {
-            /** Events */
+            /**
+             * Events
+             * @description The events in the order of their `seq`.
+             */
             events: {
-                /** Event Type */
+                /**
+                 * Event Type
+                 * @description What happened, such as `agent.tool_use`. Unknown types are stored too.
+                 */
                 event_type: string;
                 /**
                  * Event Data
+                 * @description The details. For known types, known fields must have their documented type.
                  * @default {}
                  */
                 event_data?: {
@@ -1256,24 +1345,30 @@ export interface components {
                 };
                 /**
                  * Source
-                 * @description `agent` or `worker`.
+                 * @description Who reports the event: `agent` or `worker`.
                  * @default agent
                  */
                 source?: string;
-                /** Event Id */
+                /**
+                 * Event Id
+                 * @description Your own id for the event; the same id is stored once. One is generated if it is left out.
+                 */
                 event_id?: string | null;
                 /**
                  * Seq
-                 * @description The worker's own counter, dense from 1.
+                 * @description The worker's own counter, from 1 and without gaps. Heartbeats have none.
                  */
                 seq?: number | null;
-                /** Occurred At */
+                /**
+                 * Occurred At
+                 * @description When it happened by the sandbox's clock; implausible times are ignored.
+                 */
                 occurred_at?: string | null;
             }[];
         };
         /**
          * EventIn
-         * @description One event as a worker posts it. Who says it is known from the token, not from the body.
+         * @description One event as a worker posts it. The token, not the body, identifies the sandbox.
          * @example {
          *       "event_data": {
          *         "input": {
@@ -1290,10 +1385,14 @@ export interface components {
          *     }
          */
         EventIn: {
-            /** Event Type */
+            /**
+             * Event Type
+             * @description What happened, such as `agent.tool_use`. Unknown types are stored too.
+             */
             event_type: string;
             /**
              * Event Data
+             * @description The details. For known types, known fields must have their documented type.
              * @default {}
              */
             event_data?: {
@@ -1301,18 +1400,24 @@ export interface components {
             };
             /**
              * Source
-             * @description `agent` or `worker`.
+             * @description Who reports the event: `agent` or `worker`.
              * @default agent
              */
             source?: string;
-            /** Event Id */
+            /**
+             * Event Id
+             * @description Your own id for the event; the same id is stored once. One is generated if it is left out.
+             */
             event_id?: string | null;
             /**
              * Seq
-             * @description The worker's own counter, dense from 1.
+             * @description The worker's own counter, from 1 and without gaps. Heartbeats have none.
              */
             seq?: number | null;
-            /** Occurred At */
+            /**
+             * Occurred At
+             * @description When it happened by the sandbox's clock; implausible times are ignored.
+             */
             occurred_at?: string | null;
         };
         /**
@@ -1320,79 +1425,113 @@ export interface components {
          * @description One stored event.
          */
         EventOut: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
-            /** Event Type */
+            /**
+             * Event Type
+             * @description What happened, such as `agent.tool_use`.
+             */
             event_type: string;
-            /** Event Data */
+            /**
+             * Event Data
+             * @description The details of the event.
+             */
             event_data: {
                 [key: string]: unknown;
             };
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
-             * @description Whether the platform knows this type of event and has checked what it carries.
+             * @description Whether the platform knows this type of event and has validated its details.
              */
             readonly known: boolean;
         };
         /**
          * EventPage
-         * @description A sandbox's events by their number.
+         * @description Events of a sandbox, ordered by their number.
          */
         EventPage: {
             /**
              * Next Cursor
-             * @description Asks for the next page; null on the last one.
+             * @description Pass this as `cursor` to get the next page; null on the last page.
              */
             next_cursor: string | null;
-            /** Items */
+            /**
+             * Items
+             * @description The events on this page.
+             */
             items: components["schemas"]["SandboxEvent"][];
             /**
              * Total Count
-             * @description How many there are in all that match the filter.
+             * @description How many events match the filter in total.
              */
             total_count: number;
-            /** Sandbox Id */
+            /**
+             * Sandbox Id
+             * @description The sandbox that the events belong to.
+             */
             sandbox_id: string;
         };
         /**
          * EventReceived
-         * @description One event is stored.
+         * @description Confirms that one event is stored.
          */
         EventReceived: {
             /**
              * Status
+             * @description Always `received`.
              * @default received
              * @constant
              */
             status: "received";
-            /** Sandbox Id */
+            /**
+             * Sandbox Id
+             * @description The sandbox that reported the event.
+             */
             sandbox_id: string;
-            /** Event Type */
+            /**
+             * Event Type
+             * @description The type of the event.
+             */
             event_type: string;
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The id of the event, posted or generated.
+             */
             event_id: string;
             /**
              * Seq
-             * @description Its number in this sandbox's list.
+             * @description The event's number in the list of this sandbox's events.
              */
             seq: number;
             /**
              * Timestamp
              * Format: date-time
+             * @description When the event was stored.
              */
             timestamp: string;
         };
@@ -1404,11 +1543,12 @@ export interface components {
         ExecutionMode: "exploration" | "implementation" | "validation";
         /**
          * HealthOut
-         * @description This part of the API answers.
+         * @description Confirms that this part of the API works.
          */
         HealthOut: {
             /**
              * Status
+             * @description Always `ok`.
              * @default ok
              * @constant
              */
@@ -1416,14 +1556,23 @@ export interface components {
         };
         /**
          * HeartbeatSummary
-         * @description The heartbeats that a trajectory leaves out.
+         * @description Summary of the heartbeats that a trajectory leaves out.
          */
         HeartbeatSummary: {
-            /** Count */
+            /**
+             * Count
+             * @description How many heartbeats the sandbox has sent.
+             */
             count: number;
-            /** First */
+            /**
+             * First
+             * @description Time of the first heartbeat; null if there is none.
+             */
             first: string | null;
-            /** Last */
+            /**
+             * Last
+             * @description Time of the last heartbeat; null if there is none.
+             */
             last: string | null;
         };
         /**
@@ -1454,34 +1603,42 @@ export interface components {
         };
         /**
          * MeOut
-         * @description Who calls.
+         * @description The calling user.
          */
         MeOut: {
             /**
              * Id
              * Format: uuid
+             * @description Your user id.
              */
             id: string;
-            /** Email */
+            /**
+             * Email
+             * @description Your e-mail address.
+             */
             email: string;
-            /** Name */
+            /**
+             * Name
+             * @description The name that other people see.
+             */
             name: string;
+            /** @description `admin` sees and manages everything; `member` sees only the projects they create. */
             role: components["schemas"]["Role"];
             /**
              * Via
-             * @description By an API key, or by a signed-in browser's session.
+             * @description How you authenticated: `key` for an API key, `session` for a signed-in browser.
              * @enum {string}
              */
             via: "key" | "session";
             /**
              * Position
-             * @description Where the stream is: with this as its `since` it misses nothing from here on.
+             * @description Current position of the stream. Pass it as `since` to receive every later change.
              */
             position: string;
         };
         /**
          * MessageIn
-         * @description Something to say to a working agent. Who says it is known from the key, not from the body.
+         * @description A message to a running agent. Its sender is the caller, known from the API key or session.
          * @example {
          *       "content": "Also print C(10,5).",
          *       "message_type": "user_message"
@@ -1490,80 +1647,95 @@ export interface components {
         MessageIn: {
             /**
              * Content
-             * @description At most 64 KiB of text.
+             * @description The text of the message, at most 64 KiB.
              */
             content: string;
             /**
-             * @description People send `user_message` and `interrupt`, administrators every type.
+             * @description `user_message` adds to the conversation; `interrupt` stops the current turn. Only administrators can send the other types.
              * @default user_message
              */
             message_type?: components["schemas"]["MessageType"];
-            /** @description `next_tool` (the default): at the agent's next tool boundary; `now`: its turn is stopped at once, which is what an `interrupt` does; `end_of_turn`: when the turn is over. */
+            /** @description When the agent gets it. `next_tool` (the default): after the current tool call; `now`: at once, which stops the current turn, the default for an `interrupt`; `end_of_turn`: after the current turn. */
             deliver?: components["schemas"]["Deliver"] | null;
         };
         /**
          * MessageOut
-         * @description One message with its receipts.
+         * @description A message with its receipts.
          */
         MessageOut: {
             /**
              * Message Id
              * Format: uuid
+             * @description The message's id.
              */
             message_id: string;
+            /** @description `user_message` and `interrupt` come from people, `guardian_nudge` and `system` from the platform, `collaboration` from another agent. */
             message_type: components["schemas"]["MessageType"];
-            /** Content */
+            /**
+             * Content
+             * @description The text of the message.
+             */
             content: string;
+            /** @description When the agent gets it: after the current tool call, at once, or after the current turn. */
             deliver: components["schemas"]["Deliver"];
             /**
              * Sender
-             * @description `user:<email>`, `agent:<sandbox id>`, or the part of the platform that speaks.
+             * @description `user:<email>`, `agent:<sandbox id>`, or the name of a part of the platform.
              */
             sender: string;
             /**
              * Queued At
              * Format: date-time
+             * @description When the message was queued.
              */
             queued_at: string;
+            /** @description `queued`: stored; `delivered`: the worker has handed it to the agent; `seen`: it was part of a request to the model. */
             status: components["schemas"]["MessageStatus"];
             /**
              * Delivered At
-             * @description The worker had handed it to the agent.
+             * @description When the worker handed the message to the agent; null before that.
              */
             delivered_at: string | null;
             /**
              * Seen At
-             * @description It was in a request to the model.
+             * @description When the message was first part of a request to the model; null before that.
              */
             seen_at: string | null;
             /**
              * Redeliveries
-             * @description How often it was queued again after a delivery, because the conversation that carried it was lost.
+             * @description How often the message was queued again because the conversation that contained it was lost.
              */
             redeliveries: number;
         };
         /**
          * MessagePage
-         * @description What was said to a sandbox.
+         * @description Messages to a sandbox.
          */
         MessagePage: {
             /**
              * Next Cursor
-             * @description Asks for the next page; null on the last one.
+             * @description Pass this as `cursor` to get the next page; null on the last page.
              */
             next_cursor: string | null;
-            /** Items */
+            /**
+             * Items
+             * @description The messages on this page.
+             */
             items: components["schemas"]["MessageOut"][];
-            /** Sandbox Id */
+            /**
+             * Sandbox Id
+             * @description The sandbox that the messages were sent to.
+             */
             sandbox_id: string;
         };
         /**
          * MessageQueued
-         * @description It is stored and will be delivered.
+         * @description Confirms that a message is queued.
          */
         MessageQueued: {
             /**
              * Status
+             * @description Always `queued`.
              * @default queued
              * @constant
              */
@@ -1571,14 +1743,18 @@ export interface components {
             /**
              * Message Id
              * Format: uuid
+             * @description The message's id, by which the history shows its receipts.
              */
             message_id: string;
-            /** Sandbox Id */
+            /**
+             * Sandbox Id
+             * @description The sandbox whose agent gets the message.
+             */
             sandbox_id: string;
         };
         /**
          * MessageStatus
-         * @description How far a message has come.
+         * @description How far a message has got.
          * @enum {string}
          */
         MessageStatus: "queued" | "delivered" | "seen";
@@ -1590,45 +1766,58 @@ export interface components {
         MessageType: "user_message" | "interrupt" | "guardian_nudge" | "system" | "collaboration";
         /**
          * ModelFeature
-         * @description A feature that reaches past the sandbox. Each is off unless the project's `model_features` names it.
+         * @description A feature that reaches beyond the sandbox. Each is off unless the project's `model_features` names it.
          * @enum {string}
          */
         ModelFeature: "web_search" | "web_fetch" | "code_execution" | "skills" | "url_sources" | "file_sources" | "mcp";
         /**
          * NewApiKeyOut
-         * @description A new key. This is the only time that it is shown.
+         * @description A new API key with its secret, which no later response contains.
          */
         NewApiKeyOut: {
             /**
              * Id
              * Format: uuid
+             * @description The key's id, used to revoke it.
              */
             id: string;
             /**
              * User Id
              * Format: uuid
+             * @description The user that the key authenticates.
              */
             user_id: string;
-            /** Name */
+            /**
+             * Name
+             * @description The name that was given when the key was created.
+             */
             name: string;
-            /** Last Four */
+            /**
+             * Last Four
+             * @description The last four characters of the key.
+             */
             last_four: string;
-            /** @description What it may do. */
+            /** @description `read` only reads; `write` does everything except what requires an administrator; `admin` does everything that its user may do. */
             scope: components["schemas"]["Scope"];
-            /** Expires At */
+            /**
+             * Expires At
+             * @description When the key stops working; null if it does not expire.
+             */
             expires_at: string | null;
             /**
              * Revoked At
-             * @description Since when it no longer works.
+             * @description When the key was revoked; null while it is valid.
              */
             revoked_at: string | null;
             /**
              * Created At
              * Format: date-time
+             * @description When the key was created.
              */
             created_at: string;
             /**
              * Key
+             * @description The key itself. Store it now: it cannot be shown again.
              * @example omoi_3o5eS0mF1qhT…
              */
             key: string;
@@ -1641,25 +1830,35 @@ export interface components {
         Outcome: "open" | "in_progress" | "verified" | "unchecked" | "failed" | "no_result";
         /**
          * OverviewOut
-         * @description What goes on, of what you may see.
+         * @description Overview of the platform, limited to the projects you may see.
          */
         OverviewOut: {
             /**
              * Generated At
              * Format: date-time
+             * @description When the overview was computed.
              */
             generated_at: string;
+            /** @description Open tasks. */
             queue: components["schemas"]["QueueOut"];
+            /** @description Sandboxes by state. */
             sandboxes: components["schemas"]["SandboxesOut"];
             /**
              * Days
-             * @description The last days, oldest first; today is the last one.
+             * @description Figures of the last days, oldest first; the last one is today.
              */
             days: components["schemas"]["DayOut"][];
-            /** Providers */
+            /**
+             * Providers
+             * @description The default provider and every provider with sandboxes.
+             */
             providers: components["schemas"]["ProviderOut"][];
+            /** @description Versions of OmoiOS, PostgreSQL and the agent. */
             versions: components["schemas"]["VersionsOut"];
-            /** Processes */
+            /**
+             * Processes
+             * @description The orchestrators that are running.
+             */
             processes: components["schemas"]["ProcessOut"][];
             /**
              * Warnings
@@ -1669,26 +1868,30 @@ export interface components {
         };
         /**
          * Priority
-         * @description What runs first.
+         * @description The order in which a project's tasks run.
          * @enum {string}
          */
         Priority: "LOW" | "MEDIUM" | "HIGH" | "CRITICAL";
         /**
          * ProcessOut
-         * @description A part of the platform that is at work, wherever it runs.
+         * @description A running process of the platform, on any machine.
          */
         ProcessOut: {
-            /** Name */
+            /**
+             * Name
+             * @description What the process is, such as `orchestrator`.
+             */
             name: string;
             /**
              * Since
              * Format: date-time
+             * @description Since when it has been connected to the database.
              */
             since: string;
         };
         /**
          * ProjectIn
-         * @description A project to create. Give `name`, or `github_owner` and `github_repo`, or all three.
+         * @description A project to create. Requires `name`, or `github_owner` and `github_repo`, or all three.
          * @example {
          *       "github_owner": "kivo360",
          *       "github_repo": "OmoiOS",
@@ -1704,71 +1907,109 @@ export interface components {
         ProjectIn: {
             /**
              * Name
-             * @description Taken from the repository's name if left out.
+             * @description Name of the project; the repository's name if left out.
              */
             name?: string | null;
-            /** Description */
+            /**
+             * Description
+             * @description What the project is about, for people.
+             */
             description?: string | null;
-            /** Github Owner */
+            /**
+             * Github Owner
+             * @description Owner part of the repository's name, such as `kivo360` in `kivo360/OmoiOS`.
+             */
             github_owner?: string | null;
-            /** Github Repo */
+            /**
+             * Github Repo
+             * @description Repository part of the repository's name, such as `OmoiOS` in `kivo360/OmoiOS`.
+             */
             github_repo?: string | null;
             /**
              * Repo Url
-             * @description A repository on this machine to begin from, as an absolute path; administrators only.
+             * @description Absolute path of a repository on the server, which is imported. Only administrators can use it. Without it the project starts with an empty repository.
              */
             repo_url?: string | null;
             /**
              * Default Branch
+             * @description The branch that tasks start from.
              * @default main
              */
             default_branch?: string;
             /**
              * Forge
+             * @description Where the repository is hosted: `local` is a repository on this server.
              * @default local
              * @enum {string}
              */
             forge?: "local";
-            settings?: components["schemas"]["ProjectSettings"];
+            /** @description Settings for all tickets of the project. */
+            settings?: components["schemas"]["ProjectSettingsIn"];
         };
         /**
          * ProjectOut
-         * @description A project.
+         * @description A project: a git repository plus settings.
          */
         ProjectOut: {
             /**
              * Id
              * Format: uuid
+             * @description The project's id.
              */
             id: string;
-            /** Name */
+            /**
+             * Name
+             * @description Name of the project.
+             */
             name: string;
-            /** Description */
+            /**
+             * Description
+             * @description What the project is about; null if nobody has described it.
+             */
             description: string | null;
-            /** Github Owner */
+            /**
+             * Github Owner
+             * @description Owner part of the repository's name; null if it was not given.
+             */
             github_owner: string | null;
-            /** Github Repo */
+            /**
+             * Github Repo
+             * @description Repository part of the repository's name; null if it was not given.
+             */
             github_repo: string | null;
-            /** Repo Url */
+            /**
+             * Repo Url
+             * @description Path of the repository that was imported; null if the project started empty.
+             */
             repo_url: string | null;
-            /** Default Branch */
+            /**
+             * Default Branch
+             * @description The branch that tasks start from.
+             */
             default_branch: string;
-            /** Forge */
+            /**
+             * Forge
+             * @description Where the repository is hosted: `local` is a repository on this server.
+             */
             forge: string;
+            /** @description Settings for all tickets of the project. */
             settings: components["schemas"]["ProjectSettings"];
             /**
              * Created By
              * Format: uuid
+             * @description The user who owns the project.
              */
             created_by: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the project was created.
              */
             created_at: string;
             /**
              * Updated At
              * Format: date-time
+             * @description When the project or its settings were last changed.
              */
             updated_at: string;
         };
@@ -1779,15 +2020,18 @@ export interface components {
         ProjectPage: {
             /**
              * Next Cursor
-             * @description Asks for the next page; null on the last one.
+             * @description Pass this as `cursor` to get the next page; null on the last page.
              */
             next_cursor: string | null;
-            /** Items */
+            /**
+             * Items
+             * @description The projects on this page.
+             */
             items: components["schemas"]["ProjectOut"][];
         };
         /**
          * ProjectPatch
-         * @description What to change; fields left out stay as they are.
+         * @description The fields of a project to change; fields that are left out keep their value.
          * @example {
          *       "settings": {
          *         "max_concurrent_tasks": 2
@@ -1795,152 +2039,211 @@ export interface components {
          *     }
          */
         ProjectPatch: {
-            /** Name */
+            /**
+             * Name
+             * @description New name of the project.
+             */
             name?: string;
-            /** Description */
+            /**
+             * Description
+             * @description What the project is about; null removes the description.
+             */
             description?: string | null;
-            settings?: components["schemas"]["ProjectSettings"];
+            /** @description The settings to change; settings left out keep their value. */
+            settings?: components["schemas"]["ProjectSettingsIn"];
         };
         /**
          * ProjectSettings
-         * @description What holds for every ticket of a project.
+         * @description Settings for all tickets of a project. Stored settings that this version does not know are ignored.
          */
         ProjectSettings: {
             /**
              * Max Concurrent Tasks
-             * @description Tasks that run at the same time.
+             * @description Maximum number of the project's tasks that run at the same time.
              * @default 5
              */
             max_concurrent_tasks?: number;
             /**
              * Budget Usd
-             * @description What each task may spend on model calls; the smallest of installation, project and ticket wins.
+             * @description Maximum amount in US dollars that each task may spend on model calls. The smallest budget of the installation, the project and the ticket applies.
              */
             budget_usd?: number | null;
             /**
-             * Egress Allow
-             * @description Hosts for sandboxes to reach; they have no network, and this opens none.
-             * @default []
-             */
-            egress_allow?: string[];
-            /**
              * Acceptance
-             * @description Shell commands that must pass for each ticket.
+             * @description Shell commands that must succeed for every ticket, before the ticket's own.
              * @default []
              */
             acceptance?: string[];
             /**
              * Retention Days
-             * @description How long ended sandboxes' events are kept; the installation's.
+             * @description How many days the events of ended sandboxes are kept; null uses the installation's setting.
              */
             retention_days?: number | null;
             /**
              * Weight
-             * @description The project's share of the task slots: while others wait too, one of weight 3 gets three times as many as one of weight 1. Only administrators change it.
+             * @description The project's share of the task slots: while other projects have pending tasks, a project of weight 3 gets three times as many slots as one of weight 1. Only administrators can change it.
              * @default 1
              */
             weight?: number;
             /**
              * Provider
-             * @description What creates this project's sandboxes; the installation's choice by default. Administrators only.
+             * @description The provider that creates the project's sandboxes; null uses the installation's. Only administrators can change it.
              */
             provider?: ("local" | "docker" | "daytona") | null;
             /**
              * Model Features
-             * @description Features of the model's host that this project's agents may use although they reach past the sandbox: `web_search`, `web_fetch`, `code_execution`, `skills`, `url_sources` (images and documents by URL), `file_sources` (uploaded files), `mcp` (MCP servers that the model's host calls). Empty by default.
+             * @description Features of the model's host that the project's agents may use although they reach beyond the sandbox: `web_search`, `web_fetch`, `code_execution`, `skills`, `url_sources` (images and documents by URL), `file_sources` (uploaded files), `mcp` (MCP servers that the model's host calls).
+             * @default []
+             */
+            model_features?: components["schemas"]["ModelFeature"][];
+        };
+        /**
+         * ProjectSettingsIn
+         * @description Settings for all tickets of a project; settings that are left out keep their value or get the default.
+         * @example {
+         *       "max_concurrent_tasks": 2
+         *     }
+         */
+        ProjectSettingsIn: {
+            /**
+             * Max Concurrent Tasks
+             * @description Maximum number of the project's tasks that run at the same time.
+             * @default 5
+             */
+            max_concurrent_tasks?: number;
+            /**
+             * Budget Usd
+             * @description Maximum amount in US dollars that each task may spend on model calls. The smallest budget of the installation, the project and the ticket applies.
+             */
+            budget_usd?: number | null;
+            /**
+             * Acceptance
+             * @description Shell commands that must succeed for every ticket, before the ticket's own.
+             * @default []
+             */
+            acceptance?: string[];
+            /**
+             * Retention Days
+             * @description How many days the events of ended sandboxes are kept; null uses the installation's setting.
+             */
+            retention_days?: number | null;
+            /**
+             * Weight
+             * @description The project's share of the task slots: while other projects have pending tasks, a project of weight 3 gets three times as many slots as one of weight 1. Only administrators can change it.
+             * @default 1
+             */
+            weight?: number;
+            /**
+             * Provider
+             * @description The provider that creates the project's sandboxes; null uses the installation's. Only administrators can change it.
+             */
+            provider?: ("local" | "docker" | "daytona") | null;
+            /**
+             * Model Features
+             * @description Features of the model's host that the project's agents may use although they reach beyond the sandbox: `web_search`, `web_fetch`, `code_execution`, `skills`, `url_sources` (images and documents by URL), `file_sources` (uploaded files), `mcp` (MCP servers that the model's host calls).
              * @default []
              */
             model_features?: components["schemas"]["ModelFeature"][];
         };
         /**
          * ProviderOut
-         * @description What makes sandboxes.
+         * @description A provider of sandboxes.
          */
         ProviderOut: {
-            /** Name */
+            /**
+             * Name
+             * @description Name of the provider, such as `local` or `docker`.
+             */
             name: string;
             /**
              * Default
-             * @description Whether projects that choose none use it.
+             * @description Whether projects use this provider unless their settings name another.
              */
             default: boolean;
             /**
              * Available
-             * @description Whether it can make sandboxes, as the API's own machine sees it.
+             * @description Whether the provider can create sandboxes from the API's machine.
              */
             available: boolean;
             /**
              * Reason
-             * @description Why it is not available; told to administrators.
+             * @description Why the provider is not available; shown to administrators only.
              */
             reason: string | null;
-            /** @description How it limits sandboxes; null when it is not available. */
+            /** @description How it limits resources; null if it is not available. */
             limits: components["schemas"]["LimitsOut"] | null;
             /**
              * Alive
-             * @description Its living sandboxes that you may see.
+             * @description Number of its sandboxes that exist now and that you may see.
              */
             alive: number;
         };
         /**
          * Purpose
-         * @description What a sandbox is for.
+         * @description Why a sandbox was created.
          * @enum {string}
          */
         Purpose: "work" | "verify";
         /**
          * QueueOut
-         * @description What is to be done and being done.
+         * @description The queue of open tasks.
          */
         QueueOut: {
             /**
              * By Status
-             * @description Open tasks by state; every open state is named.
+             * @description Number of open tasks in each open state, zeros included.
              */
             by_status: {
                 [key: string]: number;
             };
             /**
              * Oldest Pending Seconds
-             * @description How long the oldest pending task waits; null if none.
+             * @description How long the oldest pending task has been waiting; null if none is pending.
              */
             oldest_pending_seconds: number | null;
         };
         /**
          * Ready
-         * @description The process can serve.
+         * @description The process can serve requests.
          */
         Ready: {
             /**
              * Status
+             * @description Always `ready`.
              * @default ready
              * @constant
              */
             status: "ready";
             /**
              * Model
-             * @description The model that agents use; `scripted` when a script plays its part.
+             * @description The model that agents use; `scripted` is the built-in scripted model.
              */
             model: string;
             /**
              * Warnings
-             * @description Conditions of the platform that need attention, oldest first; the API itself still serves.
+             * @description Conditions of the platform that need attention, oldest first. The API works nevertheless.
              */
             warnings: components["schemas"]["WarningOut"][];
         };
         /**
          * RejectedEvent
-         * @description An event that was not taken, and why.
+         * @description An event that was not accepted.
          */
         RejectedEvent: {
-            /** Seq */
+            /**
+             * Seq
+             * @description The worker's counter of the event; null if it could not be read.
+             */
             seq: number | null;
-            /** Reason */
+            /**
+             * Reason
+             * @description Why the event was not accepted.
+             */
             reason: string;
         };
         /**
          * RetryIn
-         * @description How to go on with a failed task.
+         * @description How to retry a failed task.
          * @example {
          *       "message": "Use math.comb."
          *     }
@@ -1948,7 +2251,7 @@ export interface components {
         RetryIn: {
             /**
              * Message
-             * @description A word to the agent for its next attempt.
+             * @description A message to the agent for its next attempt.
              */
             message?: string | null;
         };
@@ -1960,57 +2263,57 @@ export interface components {
         Role: "admin" | "member";
         /**
          * SalvageOut
-         * @description What became of the work in a sandbox that could not be saved when it ended.
+         * @description State of the work that could not be saved when a sandbox ended.
          */
         SalvageOut: {
-            /** @description `pending`: saving is retried and the next attempt waits for it; `kept`: the next attempt no longer waits, saving is still retried; `saved`: everything is safe; `dropped`: it was given up. */
+            /** @description `pending`: saving is retried and the next attempt waits for it; `kept`: saving is retried, but the next attempt does not wait any longer; `saved`: everything is saved; `dropped`: the work was given up. */
             state: components["schemas"]["SalvageState"];
             /**
              * Attempts
-             * @description How often saving was tried.
+             * @description How often the platform has tried to save the work.
              */
             attempts: number;
             /**
              * Last Error
-             * @description Why the last try failed.
+             * @description Why the last try failed; null if none has failed.
              */
             last_error: string | null;
             /**
              * Next Attempt At
-             * @description When saving is tried again.
+             * @description When saving is tried again; null if it is not.
              */
             next_attempt_at: string | null;
             /**
              * Wait Until
-             * @description Until when the task's next attempt waits for it.
+             * @description Until when the task's next attempt waits for the work; null if it does not wait.
              */
             wait_until: string | null;
             /**
              * Disk Bytes
-             * @description The size of the disk that is kept.
+             * @description Size in bytes of the disk that is kept; null if it is unknown.
              */
             disk_bytes: number | null;
             /**
              * Created At
              * Format: date-time
-             * @description Since when it is being saved.
+             * @description When the platform first tried to save the work.
              */
             created_at: string;
             /**
              * Ended At
-             * @description When the work was saved or given up.
+             * @description When the work was saved or dropped; null before that.
              */
             ended_at: string | null;
         };
         /**
          * SalvageState
-         * @description What becomes of the disk of a sandbox whose work was not saved at its end.
+         * @description What happens to the disk of a sandbox whose work was not saved at its end.
          * @enum {string}
          */
         SalvageState: "pending" | "kept" | "saved" | "dropped";
         /**
          * SandboxIn
-         * @description Work without a ticket: one prompt.
+         * @description An ad hoc task: one prompt.
          * @example {
          *       "project_id": "01890a5d-ac96-774b-bcce-b302099a8057",
          *       "prompt": "Explain how tests are run here."
@@ -2020,137 +2323,198 @@ export interface components {
             /**
              * Project Id
              * Format: uuid
+             * @description The project whose repository the agent gets.
              */
             project_id: string;
-            /** Prompt */
+            /**
+             * Prompt
+             * @description What the agent must do or answer.
+             */
             prompt: string;
             /**
              * Model
-             * @description The platform's own.
+             * @description The model to use; the installation's model if left out.
              */
             model?: string | null;
             /**
              * Budget Usd
-             * @description What it may spend on model calls, within the limits of the project and the installation.
+             * @description Maximum amount in US dollars for model calls. The smallest budget of the installation, the project and this one applies.
              */
             budget_usd?: number | null;
         };
         /**
          * SandboxOrdered
-         * @description An ad hoc task is queued. Its sandbox has an id once there is room for it.
+         * @description An ad hoc task that was queued.
          */
         SandboxOrdered: {
-            /** Sandbox Id */
+            /**
+             * Sandbox Id
+             * @description The task's sandbox; null if no slot became free in time. `GET /tasks/{task_id}` shows it later.
+             */
             sandbox_id: string | null;
             /**
              * Task Id
              * Format: uuid
+             * @description The task that was created.
              */
             task_id: string;
             /**
              * Ticket Id
              * Format: uuid
+             * @description The ticket that the task belongs to.
              */
             ticket_id: string;
+            /** @description The status of the task. */
             status: components["schemas"]["TaskState"];
         };
         /**
          * SandboxOut
-         * @description A sandbox: one attempt at a task, or one place to verify it.
+         * @description A sandbox: one isolated environment, for one attempt at a task or for verifying a result.
          */
         SandboxOut: {
             /**
              * Id
+             * @description The sandbox's id.
              * @example omoios-1f0d2b6c-a3b4c5
              */
             id: string;
             /**
              * Project Id
              * Format: uuid
+             * @description The project that the sandbox works for.
              */
             project_id: string;
-            /** Provider */
+            /**
+             * Provider
+             * @description The provider that created the sandbox, such as `local` or `docker`.
+             */
             provider: string;
-            /** Provider Ref */
+            /**
+             * Provider Ref
+             * @description The provider's own name for the sandbox; null until the provider has created it.
+             */
             provider_ref: string | null;
+            /** @description `work`: an agent does a task; `verify`: acceptance commands check a result. */
             purpose: components["schemas"]["Purpose"];
             /**
              * Task Id
              * Format: uuid
+             * @description The task that the sandbox works on.
              */
             task_id: string;
-            /** Task Title */
+            /**
+             * Task Title
+             * @description The title of that task.
+             */
             task_title: string;
-            /** Attempt */
+            /**
+             * Attempt
+             * @description The attempt at the task that this sandbox belongs to, from 1.
+             */
             attempt: number;
-            /** Fence */
+            /**
+             * Fence
+             * @description Fencing number of the assignment. A sandbox with a lower number than its task is superseded.
+             */
             fence: number;
+            /** @description `creating`, `running` or `stopping` while it exists; then `stopped` (it ended or was stopped), `failed` (it ended with an error) or `lost` (it disappeared). */
             status: components["schemas"]["SandboxState"];
-            /** @description What came of it: the verdict on the result that was made or checked here, or how it ended. */
+            /** @description The verdict on the result that was produced or checked here, or else how the sandbox ended. */
             outcome: components["schemas"]["Outcome"];
             /**
              * Model
-             * @description The model that its agent uses; `scripted` when a script plays its part.
+             * @description The model that the agent uses; `scripted` is the built-in scripted model.
              */
             model: string | null;
-            /** Last Heartbeat At */
+            /**
+             * Last Heartbeat At
+             * @description When the worker last reported that it is alive.
+             */
             last_heartbeat_at: string | null;
-            /** Last Work At */
+            /**
+             * Last Work At
+             * @description When the agent last did something.
+             */
             last_work_at: string | null;
-            /** Last Seq */
+            /**
+             * Last Seq
+             * @description Number of the sandbox's newest event; 0 if it has none.
+             */
             last_seq: number;
             /**
              * Event Counts
-             * @description How many events of each type it has.
+             * @description Number of events of each type.
              */
             event_counts: {
                 [key: string]: number;
             };
             /**
              * Gap Since
-             * @description Since when one of the worker's events is missing; nothing beyond it is stored until it comes.
+             * @description Since when one of the worker's events is missing; later events are stored once it has arrived.
              */
             gap_since: string | null;
-            /** End Reason */
+            /**
+             * End Reason
+             * @description Why the sandbox ended or is stopping; null before that.
+             */
             end_reason: string | null;
             /**
              * Memory Bytes
-             * @description What it used when its provider was last asked.
+             * @description Memory in use when the provider was last asked; null if unknown.
              */
             memory_bytes: number | null;
-            /** Cpu Seconds */
+            /**
+             * Cpu Seconds
+             * @description Processor time used so far; null if unknown.
+             */
             cpu_seconds: number | null;
-            /** Disk Bytes */
+            /**
+             * Disk Bytes
+             * @description Disk space in use; null if unknown.
+             */
             disk_bytes: number | null;
-            /** Pids */
+            /**
+             * Pids
+             * @description Number of processes and threads; null if unknown.
+             */
             pids: number | null;
-            /** Cost Usd */
+            /**
+             * Cost Usd
+             * @description What the sandbox has spent on model calls, in US dollars.
+             */
             cost_usd: number;
             /**
              * Simulated Cost Usd
-             * @description The part of `cost_usd` that the scripted model was charged: nobody paid it.
+             * @description The part of `cost_usd` that the scripted model was charged and nobody paid.
              */
             simulated_cost_usd: number;
             /**
              * Cost Simulated
-             * @description Whether a part of its cost is simulated.
+             * @description Whether a part of `cost_usd` is simulated.
              */
             cost_simulated: boolean;
-            /** Tokens */
+            /**
+             * Tokens
+             * @description How many tokens the sandbox has used.
+             */
             tokens: number;
             /**
              * Created At
              * Format: date-time
+             * @description When the sandbox was requested.
              */
             created_at: string;
-            /** Ended At */
+            /**
+             * Ended At
+             * @description When the sandbox ended; null while it exists.
+             */
             ended_at: string | null;
             /**
              * Pruned At
-             * @description When its events were removed for their age.
+             * @description When the sandbox's events were deleted because of their age; null if they are kept.
              */
             pruned_at: string | null;
-            /** @description What became of its uncommitted work; null where its worker saved everything itself. */
+            /** @description State of the uncommitted work; null if the worker saved everything itself. */
             salvage: components["schemas"]["SalvageOut"] | null;
         };
         /**
@@ -2160,31 +2524,37 @@ export interface components {
         SandboxPage: {
             /**
              * Next Cursor
-             * @description Asks for the next page; null on the last one.
+             * @description Pass this as `cursor` to get the next page; null on the last page.
              */
             next_cursor: string | null;
-            /** Items */
+            /**
+             * Items
+             * @description The sandboxes on this page.
+             */
             items: components["schemas"]["SandboxOut"][];
         };
         /**
          * SandboxState
-         * @description Each member says what it means and who moves it on.
+         * @description Each member says what it means and what changes it.
          * @enum {string}
          */
         SandboxState: "creating" | "running" | "stopping" | "stopped" | "failed" | "lost";
         /**
          * SandboxesOut
-         * @description Sandboxes by state.
+         * @description Numbers of sandboxes by state.
          */
         SandboxesOut: {
             /**
              * By Status
-             * @description Those alive, and of those begun in the last `days` days the ended ones; every state is named.
+             * @description Sandboxes that exist now, plus those created in the last `days` days that have ended, by state.
              */
             by_status: {
                 [key: string]: number;
             };
-            /** Days */
+            /**
+             * Days
+             * @description How many days ended sandboxes are counted for, today included.
+             */
             days: number;
         };
         /**
@@ -2195,35 +2565,36 @@ export interface components {
         Scope: "read" | "write" | "admin";
         /**
          * SessionOut
-         * @description A browser that is signed in.
+         * @description A signed-in browser.
          */
         SessionOut: {
             /**
              * Id
              * Format: uuid
+             * @description The session's id, used to end it.
              */
             id: string;
             /**
              * Created At
              * Format: date-time
-             * @description When it was signed in.
+             * @description When the browser was signed in.
              */
             created_at: string;
             /**
              * Last Seen
              * Format: date-time
-             * @description When it was last used, to the hour.
+             * @description When the session was last used, to the hour.
              */
             last_seen: string;
             /**
              * Expires At
              * Format: date-time
-             * @description When it is signed out by itself.
+             * @description When the browser is signed out automatically.
              */
             expires_at: string;
             /**
              * Current
-             * @description Whether this request was made with it.
+             * @description Whether this request was made with this session.
              */
             current: boolean;
         };
@@ -2234,10 +2605,13 @@ export interface components {
         SessionPage: {
             /**
              * Next Cursor
-             * @description Asks for the next page; null on the last one.
+             * @description Pass this as `cursor` to get the next page; null on the last page.
              */
             next_cursor: string | null;
-            /** Items */
+            /**
+             * Items
+             * @description The sessions on this page.
+             */
             items: components["schemas"]["SessionOut"][];
         };
         /**
@@ -2252,107 +2626,161 @@ export interface components {
             /**
              * Ticket Id
              * Format: uuid
+             * @description The ticket that the task belongs to.
              */
             ticket_id: string;
-            /** Title */
+            /**
+             * Title
+             * @description What the agent must do, in one line. The name of the branch is derived from it.
+             */
             title: string;
             /**
              * Description
+             * @description What the agent must do, in detail.
              * @default
              */
             description?: string;
-            /** @default implementation */
+            /**
+             * @description The expected result. `implementation`: a pushed commit; `exploration`: a report, without a commit; `validation`: a check of what exists.
+             * @default implementation
+             */
             task_type?: components["schemas"]["ExecutionMode"];
             /**
              * Depends On
-             * @description Tasks of the same project that come first.
+             * @description Tasks of the same project that must be completed before this one starts.
              * @default []
              */
             depends_on?: string[];
             /**
              * Max Attempts
-             * @description How often it is tried; the platform's default.
+             * @description How many attempts the task gets; the installation's default if left out.
              */
             max_attempts?: number | null;
         };
         /**
          * TaskOut
-         * @description A task.
+         * @description A task: one unit of work for one agent.
          */
         TaskOut: {
             /**
              * Id
              * Format: uuid
+             * @description The task's id.
              */
             id: string;
             /**
              * Ticket Id
              * Format: uuid
+             * @description The ticket that the task belongs to.
              */
             ticket_id: string;
             /**
              * Project Id
              * Format: uuid
+             * @description The project that the task belongs to.
              */
             project_id: string;
-            /** Title */
+            /**
+             * Title
+             * @description What the agent must do, in one line.
+             */
             title: string;
-            /** Description */
+            /**
+             * Description
+             * @description What the agent must do, in detail.
+             */
             description: string;
-            /** Task Type */
+            /**
+             * Task Type
+             * @description The expected result. `implementation`: a pushed commit; `exploration`: a report, without a commit; `validation`: a check of what exists.
+             */
             task_type: string;
-            /** Priority */
+            /**
+             * Priority
+             * @description `LOW`, `MEDIUM`, `HIGH` or `CRITICAL`, as the ticket has it.
+             */
             priority: string;
+            /** @description `blocked`: a dependency is open; `pending`: queued; `assigned`: its sandbox is being created; `running`: the agent works; `verifying`: the agent has finished and the result is being checked; `completed`, `failed` and `cancelled` are final, but a failed task can be retried. */
             status: components["schemas"]["TaskState"];
-            /** Sandbox Id */
+            /**
+             * Sandbox Id
+             * @description The sandbox of the current or last attempt; null while the task waits for one.
+             */
             sandbox_id: string | null;
-            /** Attempt */
+            /**
+             * Attempt
+             * @description Number of the current attempt, from 1.
+             */
             attempt: number;
-            /** Max Attempts */
+            /**
+             * Max Attempts
+             * @description After this many attempts the task fails. It grows with each attempt that the platform or the host ended.
+             */
             max_attempts: number;
             /**
              * Depends On
+             * @description Tasks that must be completed before this one starts.
              * @default []
              */
             depends_on: string[];
-            /** Branch Name */
+            /**
+             * Branch Name
+             * @description The branch that the agent pushes to; every attempt uses the same one.
+             */
             branch_name: string | null;
+            /** @description The agent's reply and the verdict on it; null before the first. */
             result: components["schemas"]["TaskResult"] | null;
-            /** Error */
+            /**
+             * Error
+             * @description Why the last attempt failed or the task is waiting; null if neither.
+             */
             error: string | null;
             /**
              * Error Type
-             * @description What kind of error ended it, where that is known. `environment`: a command, interpreter or module that the checks need is missing, which no further attempt can repair.
+             * @description Type of the error that ended the task, if known. `environment`: a command, interpreter or module that the checks need is missing, which no further attempt can repair.
              */
             error_type: string | null;
             /**
              * Verification Requested At
-             * @description Since when the stored commit is being verified again; null when it is not.
+             * @description When somebody asked to verify the stored commit again; null if no verification is due.
              */
             verification_requested_at: string | null;
-            /** Cost Usd */
+            /**
+             * Cost Usd
+             * @description What all attempts have spent on model calls, in US dollars.
+             */
             cost_usd: number;
             /**
              * Simulated Cost Usd
-             * @description The part of `cost_usd` that the scripted model was charged: nobody paid it.
+             * @description The part of `cost_usd` that the scripted model was charged and nobody paid.
              */
             simulated_cost_usd: number;
-            /** Tokens */
+            /**
+             * Tokens
+             * @description How many tokens all attempts have used.
+             */
             tokens: number;
             /**
              * Created At
              * Format: date-time
+             * @description When the task was created.
              */
             created_at: string;
-            /** Started At */
+            /**
+             * Started At
+             * @description When the first attempt started to run; null before that.
+             */
             started_at: string | null;
-            /** Completed At */
+            /**
+             * Completed At
+             * @description When the task was completed, failed or cancelled; null while it is open.
+             */
             completed_at: string | null;
-            /** @description Where it stands, decided from its state and the verdict on its result. */
+            /** @description Derived from the status and the verdict; decides how the task is shown. */
             readonly outcome: components["schemas"]["Outcome"];
             /**
              * Cost Simulated
-             * @description Whether a part of its cost is simulated.
+             * @description Whether a part of `cost_usd` is simulated.
              */
             readonly cost_simulated: boolean;
         };
@@ -2363,20 +2791,23 @@ export interface components {
         TaskPage: {
             /**
              * Next Cursor
-             * @description Asks for the next page; null on the last one.
+             * @description Pass this as `cursor` to get the next page; null on the last page.
              */
             next_cursor: string | null;
-            /** Items */
+            /**
+             * Items
+             * @description The tasks on this page.
+             */
             items: components["schemas"]["TaskOut"][];
         };
         /**
          * TaskResult
-         * @description What came of a task.
+         * @description Result of a task.
          */
         TaskResult: {
             /**
              * Final Output
-             * @description The agent's last answer.
+             * @description The agent's last reply.
              */
             final_output: string | null;
             /**
@@ -2420,7 +2851,7 @@ export interface components {
         TaskState: "blocked" | "pending" | "assigned" | "running" | "verifying" | "completed" | "failed" | "cancelled";
         /**
          * TicketIn
-         * @description A ticket to create. Give `project_id`, or `github_owner` and `github_repo`.
+         * @description A ticket to create. Requires `project_id`, or `github_owner` and `github_repo`.
          * @example {
          *       "acceptance": [
          *         "python3 binomial.py"
@@ -2432,44 +2863,64 @@ export interface components {
          *     }
          */
         TicketIn: {
-            /** Title */
+            /**
+             * Title
+             * @description What is wanted, in one line. The name of the branch is derived from it.
+             */
             title: string;
             /**
              * Description
+             * @description What is wanted, in detail. The agent reads the title and this text.
              * @default
              */
             description?: string;
-            /** Project Id */
+            /**
+             * Project Id
+             * @description The project that the ticket belongs to.
+             */
             project_id?: string | null;
-            /** Github Owner */
+            /**
+             * Github Owner
+             * @description Owner of the repository, instead of `project_id`. If you have no project on it, one is created.
+             */
             github_owner?: string | null;
-            /** Github Repo */
+            /**
+             * Github Repo
+             * @description Name of the repository, together with `github_owner` instead of `project_id`.
+             */
             github_repo?: string | null;
-            /** @default MEDIUM */
+            /**
+             * @description Tasks of a higher priority run first: `CRITICAL`, `HIGH`, `MEDIUM`, then `LOW`.
+             * @default MEDIUM
+             */
             priority?: components["schemas"]["Priority"];
-            /** @default feature */
+            /**
+             * @description Kind of change. It decides the prefix of the branch: `bug` creates `fix/…`, or `hotfix/…` if it is critical.
+             * @default feature
+             */
             ticket_type?: components["schemas"]["TicketType"];
             /**
              * Workflow Mode
+             * @description `quick`: the ticket becomes one task at once.
              * @default quick
-             * @enum {string}
+             * @constant
              */
             workflow_mode?: "quick";
             /**
              * Depends On
-             * @description Tickets of the same project that come first.
+             * @description Tickets of the same project that must be done before this one starts.
              * @default []
              */
             depends_on?: string[];
             /**
              * Acceptance
-             * @description Shell commands that must pass.
+             * @description Shell commands that must succeed, in addition to those of the project.
              * @default []
              */
             acceptance?: string[];
             /**
              * Budget Usd
-             * @description What each of its tasks may spend on model calls, within the limits of project and installation.
+             * @description Maximum amount in US dollars that each task of the ticket may spend on model calls. The smallest budget of the installation, the project and the ticket applies.
              */
             budget_usd?: number | null;
         };
@@ -2481,78 +2932,106 @@ export interface components {
             /**
              * Id
              * Format: uuid
+             * @description The ticket's id.
              */
             id: string;
             /**
              * Project Id
              * Format: uuid
+             * @description The project that the ticket belongs to.
              */
             project_id: string;
-            /** Title */
+            /**
+             * Title
+             * @description What is wanted, in one line.
+             */
             title: string;
-            /** Description */
+            /**
+             * Description
+             * @description What is wanted, in detail; empty if only a title was given.
+             */
             description: string;
+            /** @description Tasks of a higher priority run first: `CRITICAL`, `HIGH`, `MEDIUM`, then `LOW`. */
             priority: components["schemas"]["Priority"];
+            /** @description Kind of change. It decides the prefix of the branch: `bug` creates `fix/…`, or `hotfix/…` if it is critical. */
             ticket_type: components["schemas"]["TicketType"];
-            /** Workflow Mode */
+            /**
+             * Workflow Mode
+             * @description `quick`: the ticket became one task at once.
+             */
             workflow_mode: string;
+            /** @description Derived from the tasks. `backlog`: no task has started; `analyzing`: its spec is being worked out; `building`: an agent is working; `testing`: a result is being verified; `done`: every task is completed; `blocked`: its open tasks wait for other tasks; `failed`: no task is open and one has failed; `cancelled`: every task was cancelled. */
             status: components["schemas"]["TicketStatus"];
             /**
              * Depends On
+             * @description Tickets of the same project that must be done before this one.
              * @default []
              */
             depends_on: string[];
-            /** Acceptance */
+            /**
+             * Acceptance
+             * @description Shell commands that must succeed, in addition to those of the project.
+             */
             acceptance: string[];
-            /** Budget Usd */
+            /**
+             * Budget Usd
+             * @description Maximum amount in US dollars for each task of the ticket; null if the ticket sets none.
+             */
             budget_usd: number | null;
-            /** Spec Id */
+            /**
+             * Spec Id
+             * @description The spec that the ticket was created from; null if there is none.
+             */
             spec_id: string | null;
             /**
              * Tasks
+             * @description The tasks of the ticket, oldest first.
              * @default []
              */
             tasks: components["schemas"]["TaskOut"][];
             /**
              * Created By
              * Format: uuid
+             * @description The user who created the ticket.
              */
             created_by: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the ticket was created.
              */
             created_at: string;
             /**
              * Updated At
              * Format: date-time
+             * @description When the ticket's own fields were last changed.
              */
             updated_at: string;
             /**
              * Cost Usd
-             * @description What its tasks have spent.
+             * @description What all tasks of the ticket have spent on model calls, in US dollars.
              */
             readonly cost_usd: number;
             /**
              * Simulated Cost Usd
-             * @description The part of `cost_usd` that the scripted model was charged: nobody paid it.
+             * @description The part of `cost_usd` that the scripted model was charged and nobody paid.
              */
             readonly simulated_cost_usd: number;
             /**
              * Cost Simulated
-             * @description Whether a part of its cost is simulated.
+             * @description Whether a part of `cost_usd` is simulated.
              */
             readonly cost_simulated: boolean;
-            /** @description Where it stands, decided from the outcomes of its tasks. */
+            /** @description The least good outcome among the tasks, which decides how the ticket is shown. */
             readonly outcome: components["schemas"]["Outcome"];
             /**
              * Tokens
-             * @description What its tasks have used.
+             * @description How many tokens all tasks of the ticket have used.
              */
             readonly tokens: number;
             /**
              * Sandboxes At Work
-             * @description The sandboxes in which agents are at work on it now.
+             * @description Ids of the sandboxes in which agents are working on the ticket now.
              */
             readonly sandboxes_at_work: string[];
         };
@@ -2563,32 +3042,48 @@ export interface components {
         TicketPage: {
             /**
              * Next Cursor
-             * @description Asks for the next page; null on the last one.
+             * @description Pass this as `cursor` to get the next page; null on the last page.
              */
             next_cursor: string | null;
-            /** Items */
+            /**
+             * Items
+             * @description The tickets on this page.
+             */
             items: components["schemas"]["TicketOut"][];
         };
         /**
          * TicketPatch
-         * @description What to change; fields left out stay as they are.
+         * @description The fields of a ticket to change; fields that are left out keep their value.
          * @example {
          *       "status": "cancelled"
          *     }
          */
         TicketPatch: {
-            /** Title */
+            /**
+             * Title
+             * @description New title. Tasks that have not started get it too; branch names stay.
+             */
             title?: string;
-            /** Description */
+            /**
+             * Description
+             * @description New description. Tasks that have not started get it too.
+             */
             description?: string;
+            /** @description New priority, also for the open tasks of the ticket. */
             priority?: components["schemas"]["Priority"];
-            /** Acceptance */
+            /**
+             * Acceptance
+             * @description Replaces the ticket's acceptance commands.
+             */
             acceptance?: string[];
-            /** Budget Usd */
+            /**
+             * Budget Usd
+             * @description Maximum amount in US dollars that each task of the ticket may spend on model calls. The smallest budget of the installation, the project and the ticket applies. Null removes the ticket's own budget.
+             */
             budget_usd?: number | null;
             /**
              * Status
-             * @description Cancels every open task of the ticket.
+             * @description `cancelled` cancels every open task of the ticket. No other status can be set.
              */
             status?: "cancelled" | null;
         };
@@ -2597,44 +3092,54 @@ export interface components {
          * @description Derived from the ticket's tasks.
          * @enum {string}
          */
-        TicketStatus: "backlog" | "analyzing" | "building" | "testing" | "done" | "blocked" | "cancelled";
+        TicketStatus: "backlog" | "analyzing" | "building" | "testing" | "done" | "blocked" | "failed" | "cancelled";
         /**
          * TicketType
-         * @description What kind of change is wanted; it decides the branch's prefix.
+         * @description The kind of change that is wanted; it decides the prefix of the branch.
          * @enum {string}
          */
         TicketType: "feature" | "bug" | "refactor" | "docs" | "test" | "chore";
         /**
          * Trajectory
-         * @description A sandbox's events without its heartbeats.
+         * @description Events of a sandbox without its heartbeats.
          */
         Trajectory: {
             /**
              * Next Cursor
-             * @description Asks for the next page; null on the last one.
+             * @description Pass this as `cursor` to get the next page; null on the last page.
              */
             next_cursor: string | null;
-            /** Items */
+            /**
+             * Items
+             * @description The events on this page.
+             */
             items: components["schemas"]["SandboxEvent"][];
             /**
              * Total Count
-             * @description How many there are in all that match the filter.
+             * @description How many events match the filter in total.
              */
             total_count: number;
-            /** Sandbox Id */
+            /**
+             * Sandbox Id
+             * @description The sandbox that the events belong to.
+             */
             sandbox_id: string;
+            /** @description Number and times of the heartbeats that are left out. */
             heartbeat_summary: components["schemas"]["HeartbeatSummary"];
         };
         /**
          * TranscriptStored
-         * @description The agent's conversation is stored.
+         * @description Confirms that a part of the transcript is stored.
          */
         TranscriptStored: {
-            /** Session Id */
+            /**
+             * Session Id
+             * @description The agent's session that the transcript belongs to.
+             */
             session_id: string;
             /**
              * Size Bytes
-             * @description How much of the worker's file is kept; the next part begins here.
+             * @description How many bytes of the worker's transcript file are stored: the `offset` of the next part.
              */
             size_bytes: number;
         };
@@ -2648,11 +3153,20 @@ export interface components {
          *     }
          */
         UserIn: {
-            /** Email */
+            /**
+             * Email
+             * @description The user's e-mail address, which identifies them. It is stored in lower case.
+             */
             email: string;
-            /** Name */
+            /**
+             * Name
+             * @description The name that other people see.
+             */
             name: string;
-            /** @default member */
+            /**
+             * @description `admin` sees and manages everything; `member` sees only the projects they create.
+             * @default member
+             */
             role?: components["schemas"]["Role"];
         };
         /**
@@ -2663,21 +3177,30 @@ export interface components {
             /**
              * Id
              * Format: uuid
+             * @description The user's id.
              */
             id: string;
-            /** Email */
+            /**
+             * Email
+             * @description The user's e-mail address, in lower case.
+             */
             email: string;
-            /** Name */
+            /**
+             * Name
+             * @description The name that other people see.
+             */
             name: string;
+            /** @description `admin` sees and manages everything; `member` sees only the projects they create. */
             role: components["schemas"]["Role"];
             /**
              * Created At
              * Format: date-time
+             * @description When the user was added.
              */
             created_at: string;
             /**
              * Deactivated At
-             * @description Since when the user cannot sign in; null while active.
+             * @description When the user was deactivated; null while they are active.
              */
             deactivated_at: string | null;
         };
@@ -2688,15 +3211,18 @@ export interface components {
         UserPage: {
             /**
              * Next Cursor
-             * @description Asks for the next page; null on the last one.
+             * @description Pass this as `cursor` to get the next page; null on the last page.
              */
             next_cursor: string | null;
-            /** Items */
+            /**
+             * Items
+             * @description The users on this page.
+             */
             items: components["schemas"]["UserOut"][];
         };
         /**
          * UserPatch
-         * @description What to change about a user; fields left out stay as they are.
+         * @description The fields of a user to change; fields that are left out keep their value.
          * @example {
          *       "role": "admin"
          *     }
@@ -2704,17 +3230,17 @@ export interface components {
         UserPatch: {
             /**
              * Name
-             * @description The user's name.
+             * @description The name that other people see.
              */
             name?: string;
             /**
-             * @description `admin` or `member`.
+             * @description `admin` sees and manages everything; `member` sees only the projects they create.
              * @default member
              */
             role?: components["schemas"]["Role"];
             /**
              * Active
-             * @description `false` deactivates the user, `true` activates them again.
+             * @description `false` deactivates the user and ends their sessions; `true` reactivates them.
              * @default true
              */
             active?: boolean;
@@ -2727,7 +3253,7 @@ export interface components {
         Verdict: "verified" | "unchecked" | "failed";
         /**
          * VerifyIn
-         * @description What to check a stored commit with.
+         * @description How to verify a stored commit.
          * @example {
          *       "acceptance": [
          *         "python3 -m unittest"
@@ -2737,60 +3263,82 @@ export interface components {
         VerifyIn: {
             /**
              * Acceptance
-             * @description Shell commands for this verification only; they are not added to the ticket. Left out or empty: the project's and the ticket's.
+             * @description Shell commands for this verification only; they are not added to the ticket. If it is left out or empty, the commands of the project and the ticket are run.
              */
             acceptance?: string[] | null;
         };
         /**
          * VersionsOut
-         * @description What this platform is made of.
+         * @description Versions of the platform and its main components.
          */
         VersionsOut: {
-            /** Omoi */
+            /**
+             * Omoi
+             * @description Version of OmoiOS.
+             */
             omoi: string;
-            /** Postgres */
+            /**
+             * Postgres
+             * @description Version of the PostgreSQL server.
+             */
             postgres: string;
-            /** Agent Sdk */
+            /**
+             * Agent Sdk
+             * @description Version of the agent's SDK; null if it is not installed here.
+             */
             agent_sdk: string | null;
-            /** Agent Cli */
+            /**
+             * Agent Cli
+             * @description Version of the agent's command-line program; null if unknown.
+             */
             agent_cli: string | null;
             /**
              * Model
-             * @description The model that agents use; `scripted` when a script plays its part.
+             * @description The model that agents use; `scripted` is the built-in scripted model.
              */
             model: string;
         };
         /**
          * WaitingMessage
-         * @description One message for the agent; the same as `protocol.messages.Message`.
+         * @description A message as the worker receives it.
          */
         WaitingMessage: {
             /**
              * Message Id
              * Format: uuid
+             * @description The message's id.
              */
             message_id: string;
+            /** @description `user_message` and `interrupt` come from people, `guardian_nudge` and `system` from the platform, `collaboration` from another agent. */
             message_type: components["schemas"]["MessageType"];
-            /** Content */
+            /**
+             * Content
+             * @description The text of the message.
+             */
             content: string;
+            /** @description When the agent gets it: after the current tool call, at once, or after the current turn. */
             deliver: components["schemas"]["Deliver"];
             /**
              * Sender
-             * @description `user:<email>`, `agent:<sandbox id>`, or the part of the platform that speaks.
+             * @description `user:<email>`, `agent:<sandbox id>`, or the name of a part of the platform.
              */
             sender: string;
             /**
              * Queued At
              * Format: date-time
+             * @description When the message was queued.
              */
             queued_at: string;
         };
         /**
          * WaitingMessages
-         * @description What is not acknowledged yet, oldest first.
+         * @description Messages that the worker has not acknowledged, oldest first.
          */
         WaitingMessages: {
-            /** Items */
+            /**
+             * Items
+             * @description The messages; empty if none arrived in time.
+             */
             items: components["schemas"]["WaitingMessage"][];
         };
         /**
@@ -2817,23 +3365,23 @@ export interface components {
         };
         /**
          * FieldError
-         * @description One thing that is wrong with the input.
+         * @description One error in the input.
          */
         FieldError: {
             /**
              * Loc
-             * @description Where: body, query, path or header, then the way to the field.
+             * @description Location of the error: `body`, `query`, `path` or `header`, then the path to the field.
              */
             loc: (string | number)[];
             /**
              * Msg
-             * @description What is wrong with it.
+             * @description What is wrong with the field and which values are allowed.
              */
             msg: string;
         };
         /**
          * Problem
-         * @description What every error answers with (RFC 9457).
+         * @description The body of every error response (RFC 9457).
          * @example {
          *       "code": "not_found",
          *       "detail": "there is no project 01890a5d-ac96-774b-bcce-b302099a8057",
@@ -2845,91 +3393,125 @@ export interface components {
         Problem: {
             /**
              * Type
-             * @description Names the kind of problem.
+             * @description URN of the problem type, such as `urn:omoi:problem:not_found`.
              */
             type: string;
             /**
              * Title
-             * @description The kind of problem in a few words.
+             * @description Short name of the HTTP status, the same for every problem with this status.
              */
             title: string;
             /**
              * Status
-             * @description The HTTP status.
+             * @description HTTP status code of the response.
              */
             status: number;
             /**
              * Detail
-             * @description What happened and what to do, in one sentence.
+             * @description One sentence for people: what happened, to which thing, and what to do next.
              */
             detail: string;
             /**
              * Code
-             * @description The kind of problem, for programs.
+             * @description Problem type for programs, such as `not_found` or `stale_fence`.
              */
             code: string;
             /**
              * Errors
-             * @description For bad input: each field that is wrong.
+             * @description For invalid input: one entry for each field that was refused.
              * @default null
              */
             errors?: components["schemas"]["FieldError"][] | null;
         };
         /**
          * AssistantMessagePayload
-         * @description A reply of the model begins.
+         * @description The model started a reply.
          */
         AssistantMessagePayload: {
+            /** @description Why the model could not reply; null if it did. */
             error?: string | null;
+            /** @description The model's id for the reply. */
             message_id?: string | null;
+            /** @description The model that replies. */
             model?: string | null;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * CompletedPayload
-         * @description The agent says that it is done. The platform decides whether that is so, and the sandbox's row has what the
-         *         gateway metered: the cost and tokens here are the agent's own account.
+         * @description The agent reports that it has finished. The platform decides whether that is true.
          */
         CompletedPayload: {
+            /** @description The branch that the agent works on; null if it has none. */
             branch_name?: string | null;
+            /** @description The commit that the agent pushed; null if it pushed none. */
             commit_sha?: string | null;
+            /** @description What the agent reports to have spent on model calls, in US dollars. The sandbox has the metered cost. */
             cost_usd?: number;
+            /** @description Paths of the files that the session changed. */
             files_changed?: string[];
+            /** @description The agent's last reply. */
             final_output?: string;
+            /** @description How many iterations the agent needed until its checks passed. */
             iterations?: number;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Unified diff of everything that the session changed. */
             session_diff?: string;
+            /** @description The agent's session, under which its conversation can be resumed. */
             session_id?: string | null;
+            /** @description Why the agent stopped, such as `end_turn` or `max_turns`. */
             stop_reason?: string | null;
+            /** @description Whether the agent reports success. The verdict on the task is decided by its checks. */
             success?: boolean;
+            /** @description How many tokens the agent reports to have used. */
             tokens?: number;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
+            /** @description How many turns the agent took. */
             turns?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * FailedPayload
-         * @description The attempt is over without a result.
+         * @description The attempt ended without a result.
          */
         FailedPayload: {
+            /** @description The agent starts without its earlier conversation, so its messages are delivered again. */
             conversation_lost?: boolean;
+            /** @description What the agent reports to have spent on model calls, in US dollars. The sandbox has the metered cost. */
             cost_usd?: number;
+            /** @description What went wrong, in one sentence. */
             error?: string;
-            /** @enum {unknown} */
+            /**
+             * @description What caused the error: `sigkill`, `oom`, `model`, `network`, `tool`, `environment` or `unknown`.
+             * @enum {unknown}
+             */
             error_type?: "environment" | "model" | "network" | "oom" | "sigkill" | "tool" | "unknown";
+            /** @description What to do about the error. */
             hint?: string;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description The part of the reply that had arrived before the error. */
             partial_output?: string;
+            /** @description Unified diff of everything that the session changed. */
             session_diff?: string;
+            /** @description The agent's session, under which its conversation can be resumed. */
             session_id?: string | null;
+            /** @description This event replaces one whose bytes in the worker's spool were damaged. */
             spool_corrupt?: boolean;
+            /** @description Why the agent stopped, such as `end_turn` or `max_turns`. */
             stop_reason?: string;
+            /** @description How many tokens the agent reports to have used. */
             tokens?: number;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
+            /** @description How many turns the agent took. */
             turns?: number;
         } & {
             [key: string]: unknown;
@@ -2939,40 +3521,68 @@ export interface components {
          * @description A file was changed, by an editing tool or by a command.
          */
         FileEditedPayload: {
+            /** @description Whether the file is binary; then it has no lines, and its diff only says that it differs. */
             binary?: boolean;
-            /** @enum {unknown} */
+            /**
+             * @description What happened to the file: `created`, `modified`, `deleted` or `renamed`.
+             * @enum {unknown}
+             */
             change_type?: "created" | "deleted" | "modified" | "renamed";
+            /** @description SHA-256 of the blob with the full diff; null if the diff is in the event. */
             diff_blob?: string | null;
+            /** @description The start of the unified diff. */
             diff_preview?: string;
+            /** @description Size of the full diff in bytes. */
             diff_size?: number;
+            /** @description Path of the file, relative to the repository. */
             file_path?: string;
+            /** @description The full unified diff; null if it is large: then fetch it from `GET …/events/{event_id}/diff`. */
             full_diff?: string | null;
+            /** @description Number of added lines. */
             lines_added?: number;
+            /** @description Number of removed lines. */
             lines_removed?: number;
+            /** @description The earlier path of a renamed file; null for other changes. */
             old_path?: string | null;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Size of the file in bytes. */
             size?: number;
+            /** @description Whether the file is too large to compute a diff. */
             too_large?: boolean;
+            /** @description The tool that changed the file. */
             tool?: string;
+            /** @description Id of the tool call that changed the file; null if it was not a tool. */
             tool_use_id?: string | null;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * HeartbeatPayload
-         * @description The worker lives, and this is what its agent does.
+         * @description The worker is alive; this is what its agent is doing.
          */
         HeartbeatPayload: {
+            /** @description Whether the agent or one of its processes is working. */
             busy?: boolean;
+            /** @description Number of processes that the agent has started and that are running. */
             children?: number;
+            /** @description The tool that is running; null if none is. */
             current_tool?: string | null;
+            /** @description Since when that tool has been running; null if none is. */
             current_tool_since?: string | null;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Memory of the agent's processes in megabytes; null if unknown. */
             rss_mb?: number | null;
+            /** @description Whether the agent has to wait because too many events are unsent. */
             spool_full?: boolean;
+            /** @description Number of events that the worker has not sent yet. */
             spooled?: number;
+            /** @description What the agent is doing, such as `running` or `waiting`. */
             status?: string;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
@@ -2982,91 +3592,129 @@ export interface components {
          * @description The agent's turn was stopped.
          */
         InterruptedPayload: {
+            /** @description The message that interrupted the turn; null if it was not a message. */
             message_id?: string | null;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Why it happened. */
             reason?: string;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * IterationPayload
-         * @description One round of a run that goes on until its checks pass.
+         * @description One iteration of a run that continues until its checks pass.
          */
         IterationPayload: {
+            /** @description The checks that were run, with their exit codes and output. */
             checks?: unknown[];
+            /** @description What the run has spent so far, in US dollars. */
             cost_usd?: number;
+            /** @description What went wrong, in one sentence. */
             error?: string;
+            /** @description Number of the iteration, from 1. */
             iteration?: number;
+            /** @description After this many iterations the run stops. */
             max_iterations?: number;
+            /** @description What the next iteration is asked to fix; null if there is nothing. */
             notes?: string | null;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Whether every check passed. */
             passed?: boolean;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * MessageInjectedPayload
-         * @description A message was handed to the agent: the receipt of its delivery.
+         * @description A message was handed to the agent.
          */
         MessageInjectedPayload: {
+            /** @description The text of the message. */
             content?: string;
+            /** @description Id of the message. */
             message_id?: string;
+            /** @description Type of the message, such as `user_message` or `interrupt`. */
             message_type?: string;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description `user:<email>`, `agent:<sandbox id>`, or the name of a part of the platform. */
             sender?: string;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * RateLimitedPayload
-         * @description The model's host asks for patience.
+         * @description The model's host asked to retry later.
          */
         RateLimitedPayload: {
+            /** @description Number of the retry, from 1. */
             attempt?: number;
+            /** @description After this many retries the call fails. */
             max_retries?: number;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Delay before the next retry, in milliseconds. */
             retry_delay_ms?: number;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * SaidPayload
-         * @description A text of the model: what it says, or what it thinks.
+         * @description The model wrote a text: a reply, or its thinking.
          */
         SaidPayload: {
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description The text that the model wrote. */
             text?: string;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * ShutdownPayload
-         * @description The worker was told to go.
+         * @description The worker was asked to stop.
          */
         ShutdownPayload: {
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Why it happened. */
             reason?: string;
+            /** @description Unified diff of everything that the session changed. */
             session_diff?: string;
+            /** @description The agent's session, under which its conversation can be resumed. */
             session_id?: string | null;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
+            /** @description The commit with the uncommitted work, on the branch `wip/<task_id>`; null if there was none. */
             wip_commit?: string | null;
         } & {
             [key: string]: unknown;
         };
         /**
          * SkillInvokedPayload
-         * @description A skill is used.
+         * @description The agent used a skill.
          */
         SkillInvokedPayload: {
+            /** @description The arguments of the skill. */
             args?: unknown;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Name of the skill. */
             skill?: string | null;
+            /** @description Id of the tool call; the events of one call have the same id. */
             tool_use_id?: string;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
@@ -3076,139 +3724,202 @@ export interface components {
          * @description A phase of a spec.
          */
         SpecPhasePayload: {
+            /** @description Number of the attempt, from 1. */
             attempt?: number;
+            /** @description What went wrong, in one sentence. */
             error?: string;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Name of the phase, such as `requirements`. */
             phase?: string;
+            /** @description The spec that the phase belongs to. */
             spec_id?: string;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * StartedPayload
-         * @description The worker is there.
+         * @description The worker started.
          */
         StartedPayload: {
+            /** @description Number of the attempt, from 1. */
             attempt?: number;
+            /** @description The branch that the agent works on; null if it has none. */
             branch_name?: string | null;
+            /** @description The expected result: `implementation`, `exploration` or `validation`. */
             mode?: string;
+            /** @description The model that is used; null if the default is used. */
             model?: string | null;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * SubagentCompletedPayload
-         * @description A sub-agent has answered.
+         * @description A sub-agent returned its result.
          */
         SubagentCompletedPayload: {
+            /** @description How long the call took, in milliseconds. */
             duration_ms?: number;
+            /** @description Whether the call failed. */
             is_error?: boolean;
+            /** @description What the call returned. A long output is cut, and then `output_blob` names the whole. */
             output?: string;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Id of the tool call; the events of one call have the same id. */
             tool_use_id?: string;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * SubagentInvokedPayload
-         * @description A sub-agent is given work.
+         * @description The agent started a sub-agent.
          */
         SubagentInvokedPayload: {
+            /** @description What the sub-agent must do, in a few words. */
             description?: string | null;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description The text that the sub-agent was given. */
             prompt?: string | null;
+            /** @description Type of the sub-agent; null if it has none. */
             subagent_type?: string | null;
+            /** @description Id of the tool call; the events of one call have the same id. */
             tool_use_id?: string;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * SystemMessagePayload
-         * @description What the agent's CLI says about itself.
+         * @description Information about the agent's session, such as its tools.
          */
         SystemMessagePayload: {
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description The session of an earlier attempt that this one resumes. */
             resumed_session_id?: string;
+            /** @description The agent's session, under which its conversation can be resumed. */
             session_id?: string;
+            /** @description What the message is about, such as `init`. */
             subtype?: string;
+            /** @description The tools that the agent can use. */
             tools?: unknown[];
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * ToolCompletedPayload
-         * @description A tool has answered.
+         * @description A tool call returned.
          */
         ToolCompletedPayload: {
+            /** @description How long the call took, in milliseconds. */
             duration_ms?: number;
+            /** @description Whether the call failed. */
             is_error?: boolean;
+            /** @description What the call returned. A long output is cut, and then `output_blob` names the whole. */
             output?: string;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Name of the tool, such as `Bash` or `Edit`. */
             tool?: string;
+            /** @description Id of the tool call; the events of one call have the same id. */
             tool_use_id?: string;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * ToolUsePayload
-         * @description A tool is called.
+         * @description The agent called a tool.
          */
         ToolUsePayload: {
+            /** @description The arguments of the call. */
             input?: unknown;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Name of the tool, such as `Bash` or `Edit`. */
             tool?: string;
+            /** @description Id of the tool call; the events of one call have the same id. */
             tool_use_id?: string;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * TroublePayload
-         * @description Something went wrong; the run may go on.
+         * @description Something went wrong; the run may continue.
          */
         TroublePayload: {
+            /** @description The agent starts without its earlier conversation, so its messages are delivered again. */
             conversation_lost?: boolean;
+            /** @description What went wrong, in one sentence. */
             error?: string;
-            /** @enum {unknown} */
+            /**
+             * @description What caused the error: `sigkill`, `oom`, `model`, `network`, `tool`, `environment` or `unknown`.
+             * @enum {unknown}
+             */
             error_type?: "environment" | "model" | "network" | "oom" | "sigkill" | "tool" | "unknown";
+            /** @description What to do about the error. */
             hint?: string;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description The part of the reply that had arrived before the error. */
             partial_output?: string;
+            /** @description This event replaces one whose bytes in the worker's spool were damaged. */
             spool_corrupt?: boolean;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * UserToolResultPayload
-         * @description What the model is told of a tool's answer, in short.
+         * @description A tool's output was given to the model; shortened.
          */
         UserToolResultPayload: {
+            /** @description The start of the tool's output, as the model gets it. */
             content?: string;
+            /** @description Whether the call failed. */
             is_error?: boolean;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Size of the whole output in bytes. */
             size?: number;
+            /** @description Name of the tool, such as `Bash` or `Edit`. */
             tool?: string;
+            /** @description Id of the tool call; the events of one call have the same id. */
             tool_use_id?: string;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
         };
         /**
          * WaitingPayload
-         * @description The agent is done and waits for follow-up messages.
+         * @description The agent has finished, and its worker waits for further messages.
          */
         WaitingPayload: {
+            /** @description The commit that the agent pushed; null if it pushed none. */
             commit_sha?: string | null;
+            /** @description How long the worker waits for further messages before it ends. */
             linger_seconds?: number;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
             [key: string]: unknown;
@@ -3218,30 +3929,43 @@ export interface components {
          * @description One stored event.
          */
         AgentStartedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.started";
+            /** @description The details of the event. */
             event_data: components["schemas"]["StartedPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3251,30 +3975,43 @@ export interface components {
          * @description One stored event.
          */
         AgentSystemMessageEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.system_message";
+            /** @description The details of the event. */
             event_data: components["schemas"]["SystemMessagePayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3284,30 +4021,43 @@ export interface components {
          * @description One stored event.
          */
         AgentAssistantMessageEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.assistant_message";
+            /** @description The details of the event. */
             event_data: components["schemas"]["AssistantMessagePayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3317,30 +4067,43 @@ export interface components {
          * @description One stored event.
          */
         AgentThinkingEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.thinking";
+            /** @description The details of the event. */
             event_data: components["schemas"]["SaidPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3350,30 +4113,43 @@ export interface components {
          * @description One stored event.
          */
         AgentMessageEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.message";
+            /** @description The details of the event. */
             event_data: components["schemas"]["SaidPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3383,30 +4159,43 @@ export interface components {
          * @description One stored event.
          */
         AgentToolUseEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.tool_use";
+            /** @description The details of the event. */
             event_data: components["schemas"]["ToolUsePayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3416,30 +4205,43 @@ export interface components {
          * @description One stored event.
          */
         AgentToolCompletedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.tool_completed";
+            /** @description The details of the event. */
             event_data: components["schemas"]["ToolCompletedPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3449,30 +4251,43 @@ export interface components {
          * @description One stored event.
          */
         AgentUserToolResultEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.user_tool_result";
+            /** @description The details of the event. */
             event_data: components["schemas"]["UserToolResultPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3482,30 +4297,43 @@ export interface components {
          * @description One stored event.
          */
         AgentFileEditedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.file_edited";
+            /** @description The details of the event. */
             event_data: components["schemas"]["FileEditedPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3515,30 +4343,43 @@ export interface components {
          * @description One stored event.
          */
         AgentSubagentInvokedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.subagent_invoked";
+            /** @description The details of the event. */
             event_data: components["schemas"]["SubagentInvokedPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3548,30 +4389,43 @@ export interface components {
          * @description One stored event.
          */
         AgentSubagentCompletedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.subagent_completed";
+            /** @description The details of the event. */
             event_data: components["schemas"]["SubagentCompletedPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3581,30 +4435,43 @@ export interface components {
          * @description One stored event.
          */
         AgentSkillInvokedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.skill_invoked";
+            /** @description The details of the event. */
             event_data: components["schemas"]["SkillInvokedPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3614,30 +4481,43 @@ export interface components {
          * @description One stored event.
          */
         AgentMessageInjectedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.message_injected";
+            /** @description The details of the event. */
             event_data: components["schemas"]["MessageInjectedPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3647,30 +4527,43 @@ export interface components {
          * @description One stored event.
          */
         AgentWaitingEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.waiting";
+            /** @description The details of the event. */
             event_data: components["schemas"]["WaitingPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3680,30 +4573,43 @@ export interface components {
          * @description One stored event.
          */
         AgentInterruptedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.interrupted";
+            /** @description The details of the event. */
             event_data: components["schemas"]["InterruptedPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3713,30 +4619,43 @@ export interface components {
          * @description One stored event.
          */
         AgentHeartbeatEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.heartbeat";
+            /** @description The details of the event. */
             event_data: components["schemas"]["HeartbeatPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3746,30 +4665,43 @@ export interface components {
          * @description One stored event.
          */
         AgentRateLimitedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.rate_limited";
+            /** @description The details of the event. */
             event_data: components["schemas"]["RateLimitedPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3779,30 +4711,43 @@ export interface components {
          * @description One stored event.
          */
         AgentStreamErrorEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.stream_error";
+            /** @description The details of the event. */
             event_data: components["schemas"]["TroublePayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3812,30 +4757,43 @@ export interface components {
          * @description One stored event.
          */
         AgentErrorEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.error";
+            /** @description The details of the event. */
             event_data: components["schemas"]["TroublePayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3845,30 +4803,43 @@ export interface components {
          * @description One stored event.
          */
         AgentCompletedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.completed";
+            /** @description The details of the event. */
             event_data: components["schemas"]["CompletedPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3878,30 +4849,43 @@ export interface components {
          * @description One stored event.
          */
         AgentFailedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.failed";
+            /** @description The details of the event. */
             event_data: components["schemas"]["FailedPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3911,30 +4895,43 @@ export interface components {
          * @description One stored event.
          */
         AgentShutdownEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "agent.shutdown";
+            /** @description The details of the event. */
             event_data: components["schemas"]["ShutdownPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3944,30 +4941,43 @@ export interface components {
          * @description One stored event.
          */
         IterationStartedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "iteration.started";
+            /** @description The details of the event. */
             event_data: components["schemas"]["IterationPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -3977,30 +4987,43 @@ export interface components {
          * @description One stored event.
          */
         IterationCompletedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "iteration.completed";
+            /** @description The details of the event. */
             event_data: components["schemas"]["IterationPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -4010,30 +5033,43 @@ export interface components {
          * @description One stored event.
          */
         IterationFailedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "iteration.failed";
+            /** @description The details of the event. */
             event_data: components["schemas"]["IterationPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -4043,30 +5079,43 @@ export interface components {
          * @description One stored event.
          */
         IterationValidationEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "iteration.validation";
+            /** @description The details of the event. */
             event_data: components["schemas"]["IterationPayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -4076,30 +5125,43 @@ export interface components {
          * @description One stored event.
          */
         SpecPhaseStartedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "spec.phase_started";
+            /** @description The details of the event. */
             event_data: components["schemas"]["SpecPhasePayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -4109,30 +5171,43 @@ export interface components {
          * @description One stored event.
          */
         SpecPhaseCompletedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "spec.phase_completed";
+            /** @description The details of the event. */
             event_data: components["schemas"]["SpecPhasePayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -4142,30 +5217,43 @@ export interface components {
          * @description One stored event.
          */
         SpecPhaseRetryEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "spec.phase_retry";
+            /** @description The details of the event. */
             event_data: components["schemas"]["SpecPhasePayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -4175,30 +5263,43 @@ export interface components {
          * @description One stored event.
          */
         SpecPhaseFailedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "spec.phase_failed";
+            /** @description The details of the event. */
             event_data: components["schemas"]["SpecPhasePayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -4208,30 +5309,43 @@ export interface components {
          * @description One stored event.
          */
         SpecExecutionCompletedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "spec.execution_completed";
+            /** @description The details of the event. */
             event_data: components["schemas"]["SpecPhasePayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -4241,30 +5355,43 @@ export interface components {
          * @description One stored event.
          */
         SpecExecutionFailedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "spec.execution_failed";
+            /** @description The details of the event. */
             event_data: components["schemas"]["SpecPhasePayload"];
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -4274,33 +5401,48 @@ export interface components {
          * @description One stored event.
          */
         SandboxCreatedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "sandbox.created";
-            /** Event Data */
+            /**
+             * Event Data
+             * @description The details of the event.
+             */
             event_data: {
                 [key: string]: unknown;
             };
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -4310,33 +5452,48 @@ export interface components {
          * @description One stored event.
          */
         SandboxStartedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "sandbox.started";
-            /** Event Data */
+            /**
+             * Event Data
+             * @description The details of the event.
+             */
             event_data: {
                 [key: string]: unknown;
             };
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -4346,33 +5503,48 @@ export interface components {
          * @description One stored event.
          */
         SandboxTerminatedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "sandbox.terminated";
-            /** Event Data */
+            /**
+             * Event Data
+             * @description The details of the event.
+             */
             event_data: {
                 [key: string]: unknown;
             };
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -4382,33 +5554,48 @@ export interface components {
          * @description One stored event.
          */
         SandboxLostEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "sandbox.lost";
-            /** Event Data */
+            /**
+             * Event Data
+             * @description The details of the event.
+             */
             event_data: {
                 [key: string]: unknown;
             };
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
@@ -4418,71 +5605,104 @@ export interface components {
          * @description One stored event.
          */
         TaskVerifiedEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
             /**
-             * @description discriminator enum property added by openapi-typescript
+             * @description What happened, such as `agent.tool_use`. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event_type: "task.verified";
-            /** Event Data */
+            /**
+             * Event Data
+             * @description The details of the event.
+             */
             event_data: {
                 [key: string]: unknown;
             };
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: true;
         };
         /**
          * AgentEvent
-         * @description An event of a type that the platform knows.
+         * @description An event of a known type.
          */
         AgentEvent: components["schemas"]["AgentStartedEvent"] | components["schemas"]["AgentSystemMessageEvent"] | components["schemas"]["AgentAssistantMessageEvent"] | components["schemas"]["AgentThinkingEvent"] | components["schemas"]["AgentMessageEvent"] | components["schemas"]["AgentToolUseEvent"] | components["schemas"]["AgentToolCompletedEvent"] | components["schemas"]["AgentUserToolResultEvent"] | components["schemas"]["AgentFileEditedEvent"] | components["schemas"]["AgentSubagentInvokedEvent"] | components["schemas"]["AgentSubagentCompletedEvent"] | components["schemas"]["AgentSkillInvokedEvent"] | components["schemas"]["AgentMessageInjectedEvent"] | components["schemas"]["AgentWaitingEvent"] | components["schemas"]["AgentInterruptedEvent"] | components["schemas"]["AgentHeartbeatEvent"] | components["schemas"]["AgentRateLimitedEvent"] | components["schemas"]["AgentStreamErrorEvent"] | components["schemas"]["AgentErrorEvent"] | components["schemas"]["AgentCompletedEvent"] | components["schemas"]["AgentFailedEvent"] | components["schemas"]["AgentShutdownEvent"] | components["schemas"]["IterationStartedEvent"] | components["schemas"]["IterationCompletedEvent"] | components["schemas"]["IterationFailedEvent"] | components["schemas"]["IterationValidationEvent"] | components["schemas"]["SpecPhaseStartedEvent"] | components["schemas"]["SpecPhaseCompletedEvent"] | components["schemas"]["SpecPhaseRetryEvent"] | components["schemas"]["SpecPhaseFailedEvent"] | components["schemas"]["SpecExecutionCompletedEvent"] | components["schemas"]["SpecExecutionFailedEvent"] | components["schemas"]["SandboxCreatedEvent"] | components["schemas"]["SandboxStartedEvent"] | components["schemas"]["SandboxTerminatedEvent"] | components["schemas"]["SandboxLostEvent"] | components["schemas"]["TaskVerifiedEvent"];
         /**
          * UnknownEvent
-         * @description An event of a type that the platform does not know; it is kept as it came.
+         * @description An event of an unknown type, stored unchanged.
          */
         UnknownEvent: {
-            /** Event Id */
+            /**
+             * Event Id
+             * @description The event's id, unique within the sandbox.
+             */
             event_id: string;
-            /** Seq */
+            /**
+             * Seq
+             * @description The event's number in this sandbox, from 1 and without gaps.
+             */
             seq: number;
-            /** Event Type */
+            /**
+             * Event Type
+             * @description What happened, such as `agent.tool_use`.
+             */
             event_type: string;
-            /** Event Data */
+            /**
+             * Event Data
+             * @description The details of the event.
+             */
             event_data: {
                 [key: string]: unknown;
             };
-            /** Source */
+            /**
+             * Source
+             * @description Who reported the event: `agent`, `worker` or `system`.
+             */
             source: string;
             /**
              * Occurred At
              * Format: date-time
+             * @description When it happened by the clock of the source.
              */
             occurred_at: string;
             /**
              * Created At
              * Format: date-time
+             * @description When the event was stored.
              */
             created_at: string;
             /**
              * Known
+             * @description Whether the platform knows this type of event and has validated its details.
              * @constant
              */
             known: false;
@@ -4539,7 +5759,7 @@ export interface operations {
                     "application/json": components["schemas"]["Ready"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4568,7 +5788,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4577,7 +5797,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4586,7 +5806,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4595,7 +5815,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4609,19 +5829,20 @@ export interface operations {
     list_events: {
         parameters: {
             query?: {
-                /** @description Those of one type only. */
+                /** @description Return only events of this type, such as `agent.tool_use`. */
                 event_type?: string | null;
-                /** @description By number; newest first by default. */
+                /** @description `desc` lists the newest event first, `asc` the oldest. */
                 order?: "asc" | "desc";
-                /** @description How many items at most; fewer where they exceed 4 MiB together. */
+                /** @description Maximum number of events; fewer are returned if they exceed 4 MiB together. */
                 limit?: number;
-                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
+                /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
                 cursor?: string | null;
-                /** @description Begin beyond the event with this number: newer with `asc`, older with `desc`. */
+                /** @description Start behind the event with this number: newer ones with `asc`, older ones with `desc`. */
                 beyond?: number | null;
             };
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
@@ -4637,7 +5858,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventPage"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4646,7 +5867,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4655,7 +5876,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4664,7 +5885,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4673,7 +5894,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; `Retry-After` says when to come back. */
+            /** @description A limit is reached; retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4682,7 +5903,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4698,6 +5919,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
@@ -4717,7 +5939,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventReceived"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4726,7 +5948,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4735,7 +5957,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4744,7 +5966,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4762,7 +5984,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body's encoding is not taken. */
+            /** @description The body has a `Content-Encoding`; send it unencoded. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4771,7 +5993,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4780,7 +6002,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; `Retry-After` says when to come back. */
+            /** @description A limit is reached; retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4789,7 +6011,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4805,6 +6027,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
@@ -4824,7 +6047,7 @@ export interface operations {
                     "application/json": components["schemas"]["BatchReceived"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4833,7 +6056,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4842,7 +6065,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4851,7 +6074,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4869,7 +6092,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body's encoding is not taken. */
+            /** @description The body has a `Content-Encoding`; send it unencoded. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4878,7 +6101,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4887,7 +6110,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; `Retry-After` says when to come back. */
+            /** @description A limit is reached; retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4896,7 +6119,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4910,11 +6133,13 @@ export interface operations {
     list_projects: {
         parameters: {
             query?: {
+                /** @description Return only projects whose repository has this owner. */
                 github_owner?: string | null;
+                /** @description Return only projects whose repository has this name. */
                 github_repo?: string | null;
-                /** @description How many items at most. */
+                /** @description Maximum number of items on the page. */
                 limit?: number;
-                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
+                /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -4932,7 +6157,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProjectPage"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4941,7 +6166,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4959,7 +6184,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4968,7 +6193,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4983,7 +6208,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller. The same key with the same body gets the first answer again. */
+                /** @description A key of your choice. Repeating a request with the same key and body returns the first response. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -5004,7 +6229,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProjectOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5013,7 +6238,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5022,7 +6247,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5040,7 +6265,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5049,7 +6274,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5065,6 +6290,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a project, as `GET /projects` lists it. */
                 project_id: string;
             };
             cookie?: never;
@@ -5080,7 +6306,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProjectOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5089,7 +6315,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5098,7 +6324,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5116,7 +6342,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5125,7 +6351,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5141,6 +6367,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a project, as `GET /projects` lists it. */
                 project_id: string;
             };
             cookie?: never;
@@ -5154,7 +6381,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5163,7 +6390,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5172,7 +6399,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5181,7 +6408,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5199,7 +6426,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5208,7 +6435,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5224,6 +6451,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a project, as `GET /projects` lists it. */
                 project_id: string;
             };
             cookie?: never;
@@ -5243,7 +6471,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProjectOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5252,7 +6480,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5261,7 +6489,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5279,7 +6507,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5288,7 +6516,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5302,15 +6530,19 @@ export interface operations {
     list_tickets: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items on the page. */
                 limit?: number;
-                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
+                /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
                 cursor?: string | null;
+                /** @description Return only tickets of this project. */
                 project_id?: string | null;
+                /** @description Return only tickets with this status. */
                 status?: components["schemas"]["TicketStatus"] | null;
+                /** @description Return only tickets of this priority. */
                 priority?: components["schemas"]["Priority"] | null;
+                /** @description Return only tickets of this type. */
                 ticket_type?: components["schemas"]["TicketType"] | null;
-                /** @description Words in the title, in any case. */
+                /** @description Return only tickets with this text in their title, in any case. */
                 q?: string | null;
             };
             header?: never;
@@ -5328,7 +6560,7 @@ export interface operations {
                     "application/json": components["schemas"]["TicketPage"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5337,7 +6569,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5346,7 +6578,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5364,7 +6596,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5373,7 +6605,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5388,7 +6620,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller. The same key with the same body gets the first answer again. */
+                /** @description A key of your choice. Repeating a request with the same key and body returns the first response. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -5409,7 +6641,7 @@ export interface operations {
                     "application/json": components["schemas"]["TicketOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5418,7 +6650,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5427,7 +6659,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5436,7 +6668,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5454,7 +6686,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5463,7 +6695,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5479,6 +6711,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a ticket, as `GET /tickets` lists it. */
                 ticket_id: string;
             };
             cookie?: never;
@@ -5494,7 +6727,7 @@ export interface operations {
                     "application/json": components["schemas"]["TicketOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5503,7 +6736,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5512,7 +6745,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5530,7 +6763,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5539,7 +6772,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5555,6 +6788,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a ticket, as `GET /tickets` lists it. */
                 ticket_id: string;
             };
             cookie?: never;
@@ -5574,7 +6808,7 @@ export interface operations {
                     "application/json": components["schemas"]["TicketOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5583,7 +6817,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5592,7 +6826,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5601,7 +6835,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5619,7 +6853,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5628,7 +6862,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5642,13 +6876,17 @@ export interface operations {
     list_tasks: {
         parameters: {
             query?: {
+                /** @description Return only tasks with this status. */
                 status?: components["schemas"]["TaskState"] | null;
+                /** @description Return only tasks of this ticket. */
                 ticket_id?: string | null;
+                /** @description Return only tasks of this project. */
                 project_id?: string | null;
+                /** @description `true`: only tasks with a `sandbox_id`; `false`: only tasks without one. */
                 has_sandbox?: boolean | null;
-                /** @description How many items at most. */
+                /** @description Maximum number of items on the page. */
                 limit?: number;
-                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
+                /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -5666,7 +6904,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskPage"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5675,7 +6913,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5684,7 +6922,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5702,7 +6940,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5711,7 +6949,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5726,7 +6964,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller. The same key with the same body gets the first answer again. */
+                /** @description A key of your choice. Repeating a request with the same key and body returns the first response. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -5747,7 +6985,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5756,7 +6994,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5765,7 +7003,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5774,7 +7012,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5792,7 +7030,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5801,7 +7039,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5817,6 +7055,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a task, as `GET /tasks` lists it. */
                 task_id: string;
             };
             cookie?: never;
@@ -5832,7 +7071,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5841,7 +7080,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5850,7 +7089,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5868,7 +7107,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5877,7 +7116,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5893,6 +7132,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a task, as `GET /tasks` lists it. */
                 task_id: string;
             };
             cookie?: never;
@@ -5908,7 +7148,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5917,7 +7157,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5926,7 +7166,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5935,7 +7175,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5953,7 +7193,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5962,7 +7202,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5978,6 +7218,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a task, as `GET /tasks` lists it. */
                 task_id: string;
             };
             cookie?: never;
@@ -5997,7 +7238,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6006,7 +7247,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6015,7 +7256,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6024,7 +7265,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6042,7 +7283,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6051,7 +7292,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6067,6 +7308,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a task, as `GET /tasks` lists it. */
                 task_id: string;
             };
             cookie?: never;
@@ -6086,7 +7328,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6095,7 +7337,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6104,7 +7346,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6113,7 +7355,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6131,7 +7373,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6140,7 +7382,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6169,7 +7411,7 @@ export interface operations {
                     "application/json": components["schemas"]["HealthOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6178,7 +7420,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6187,7 +7429,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6196,7 +7438,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6210,14 +7452,17 @@ export interface operations {
     list_sandboxes: {
         parameters: {
             query?: {
+                /** @description Return only sandboxes with this status. */
                 status?: components["schemas"]["SandboxState"] | null;
+                /** @description Return only sandboxes of this task. */
                 task_id?: string | null;
+                /** @description Return only sandboxes of this project. */
                 project_id?: string | null;
-                /** @description The beginning of an id, or a part of the task's title. */
+                /** @description Return only sandboxes whose id starts with this, or whose task has it in its title. */
                 q?: string | null;
-                /** @description How many items at most. */
+                /** @description Maximum number of items on the page. */
                 limit?: number;
-                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
+                /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -6235,7 +7480,7 @@ export interface operations {
                     "application/json": components["schemas"]["SandboxPage"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6244,7 +7489,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6253,7 +7498,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6262,7 +7507,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6277,7 +7522,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller. The same key with the same body gets the first answer again. */
+                /** @description A key of your choice. Repeating a request with the same key and body returns the first response. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -6298,7 +7543,7 @@ export interface operations {
                     "application/json": components["schemas"]["SandboxOrdered"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6307,7 +7552,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6316,7 +7561,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6334,7 +7579,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6343,7 +7588,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6359,6 +7604,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
@@ -6374,7 +7620,7 @@ export interface operations {
                     "application/json": components["schemas"]["SandboxOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6383,7 +7629,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6392,7 +7638,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6401,7 +7647,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6410,7 +7656,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6426,13 +7672,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It had ended already. */
+            /** @description The sandbox had already ended. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6450,7 +7697,7 @@ export interface operations {
                     "application/json": components["schemas"]["SandboxOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6459,7 +7706,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6468,7 +7715,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6477,7 +7724,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6486,7 +7733,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6502,6 +7749,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
@@ -6517,7 +7765,7 @@ export interface operations {
                     "application/json": components["schemas"]["SandboxOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6526,7 +7774,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6535,7 +7783,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6544,7 +7792,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6553,7 +7801,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6562,7 +7810,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6578,6 +7826,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
@@ -6593,7 +7842,7 @@ export interface operations {
                     "application/json": components["schemas"]["SandboxOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6602,7 +7851,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6611,7 +7860,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6620,7 +7869,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6629,7 +7878,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6638,7 +7887,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6654,6 +7903,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
@@ -6669,7 +7919,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6678,7 +7928,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6687,7 +7937,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6696,7 +7946,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6705,7 +7955,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6714,7 +7964,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6728,17 +7978,18 @@ export interface operations {
     get_trajectory: {
         parameters: {
             query?: {
-                /** @description Those of one type only. */
+                /** @description Return only events of this type, such as `agent.tool_use`. */
                 event_type?: string | null;
-                /** @description By number; newest first by default. */
+                /** @description `desc` lists the newest event first, `asc` the oldest. */
                 order?: "asc" | "desc";
-                /** @description How many items at most; fewer where they exceed 4 MiB together. */
+                /** @description Maximum number of events; fewer are returned if they exceed 4 MiB together. */
                 limit?: number;
-                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
+                /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
                 cursor?: string | null;
             };
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
@@ -6754,7 +8005,7 @@ export interface operations {
                     "application/json": components["schemas"]["Trajectory"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6763,7 +8014,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6772,7 +8023,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6781,7 +8032,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6790,7 +8041,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; `Retry-After` says when to come back. */
+            /** @description A limit is reached; retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6799,7 +8050,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6813,18 +8064,19 @@ export interface operations {
     get_logs: {
         parameters: {
             query?: {
-                /** @description How many of the newest events. */
+                /** @description How many of the newest events to return. */
                 tail?: number;
             };
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description One event after the other; lines that belong to the one above are set in. */
+            /** @description One event after the other; continuation lines are indented. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6833,7 +8085,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6842,7 +8094,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6851,7 +8103,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6860,7 +8112,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6869,7 +8121,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; `Retry-After` says when to come back. */
+            /** @description A limit is reached; retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6878,7 +8130,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6894,6 +8146,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
@@ -6909,7 +8162,7 @@ export interface operations {
                     "text/x-diff": string;
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6918,7 +8171,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6927,7 +8180,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6936,7 +8189,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6945,7 +8198,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; `Retry-After` says when to come back. */
+            /** @description A limit is reached; retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6954,7 +8207,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6970,7 +8223,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of an `agent.file_edited` event. */
                 event_id: string;
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
@@ -6986,7 +8241,7 @@ export interface operations {
                     "text/x-diff": string;
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6995,7 +8250,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7004,7 +8259,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7013,7 +8268,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7022,7 +8277,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; `Retry-After` says when to come back. */
+            /** @description A limit is reached; retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7031,7 +8286,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7047,7 +8302,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description SHA-256 of the value, from a field of an event that ends in `_blob`. */
                 sha256: string;
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
@@ -7063,7 +8320,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7072,7 +8329,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7081,7 +8338,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7090,7 +8347,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7099,7 +8356,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; `Retry-After` says when to come back. */
+            /** @description A limit is reached; retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7108,7 +8365,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7124,14 +8381,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description SHA-256 of the body, as 64 lower-case hexadecimal digits. */
                 sha256: string;
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
         };
+        /** @description The value as raw bytes. */
         requestBody: {
             content: {
-                "application/octet-stream": unknown;
+                /** @example …the whole output of a command… */
+                "application/octet-stream": string;
             };
         };
         responses: {
@@ -7144,7 +8405,7 @@ export interface operations {
                     "application/json": components["schemas"]["BlobStored"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7153,7 +8414,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7162,7 +8423,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7171,7 +8432,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7189,7 +8450,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body's encoding is not taken. */
+            /** @description The body has a `Content-Encoding`; send it unencoded. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7198,7 +8459,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7207,7 +8468,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; `Retry-After` says when to come back. */
+            /** @description A limit is reached; retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7216,7 +8477,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7232,13 +8493,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description One JSON value a line. */
+            /** @description One JSON value per line. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7247,7 +8509,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7256,7 +8518,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7265,7 +8527,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7274,7 +8536,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7283,7 +8545,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; `Retry-After` says when to come back. */
+            /** @description A limit is reached; retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7292,7 +8554,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7306,19 +8568,22 @@ export interface operations {
     put_transcript: {
         parameters: {
             query?: {
-                /** @description Else the lines' own. */
+                /** @description The agent's session; read from the first line if it is left out. */
                 session_id?: string | null;
-                /** @description Where these lines begin in the worker's file. */
+                /** @description Offset of these lines in the worker's transcript file, in bytes. */
                 offset?: number;
             };
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
         };
+        /** @description Lines of the transcript, one JSON value each. */
         requestBody: {
             content: {
+                /** @example {"type": "user", "sessionId": "3f0d2b6c", "message": {"role": "user", "content": "Hi"}} */
                 "application/x-ndjson": string;
             };
         };
@@ -7332,7 +8597,7 @@ export interface operations {
                     "application/json": components["schemas"]["TranscriptStored"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7341,7 +8606,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7350,7 +8615,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7359,7 +8624,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7377,7 +8642,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body's encoding is not taken. */
+            /** @description The body has a `Content-Encoding`; send it unencoded. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7386,7 +8651,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7395,7 +8660,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; `Retry-After` says when to come back. */
+            /** @description A limit is reached; retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7404,7 +8669,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7420,13 +8685,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description One JSON value a line. */
+            /** @description One JSON value per line. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7435,7 +8701,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7444,7 +8710,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7453,7 +8719,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7462,7 +8728,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7480,7 +8746,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body's encoding is not taken. */
+            /** @description The body has a `Content-Encoding`; send it unencoded. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7489,7 +8755,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7498,7 +8764,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; `Retry-After` says when to come back. */
+            /** @description A limit is reached; retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7507,7 +8773,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7521,13 +8787,14 @@ export interface operations {
     poll_messages: {
         parameters: {
             query?: {
-                /** @description How many seconds to wait for one. */
+                /** @description How many seconds to wait for a message if none is queued. */
                 wait?: number;
-                /** @description Only those behind this one, which is held already. */
+                /** @description Return only messages behind the one with this id. */
                 after?: string | null;
             };
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
@@ -7543,7 +8810,7 @@ export interface operations {
                     "application/json": components["schemas"]["WaitingMessages"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7552,7 +8819,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7561,7 +8828,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7570,7 +8837,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7588,7 +8855,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body's encoding is not taken. */
+            /** @description The body has a `Content-Encoding`; send it unencoded. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7597,7 +8864,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7606,7 +8873,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7621,10 +8888,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller. The same key with the same body gets the first answer again. */
+                /** @description A key of your choice. Repeating a request with the same key and body returns the first response. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
@@ -7644,7 +8912,7 @@ export interface operations {
                     "application/json": components["schemas"]["MessageQueued"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7653,7 +8921,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7662,7 +8930,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7671,7 +8939,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7689,7 +8957,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body's encoding is not taken. */
+            /** @description The body has a `Content-Encoding`; send it unencoded. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7698,7 +8966,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7707,7 +8975,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A limit is reached; `Retry-After` says when to come back. */
+            /** @description A limit is reached; retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7716,7 +8984,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7732,6 +9000,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
@@ -7751,7 +9020,7 @@ export interface operations {
                     "application/json": components["schemas"]["AckOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7760,7 +9029,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7769,7 +9038,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7778,7 +9047,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7796,7 +9065,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body's encoding is not taken. */
+            /** @description The body has a `Content-Encoding`; send it unencoded. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7805,7 +9074,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7814,7 +9083,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7828,15 +9097,16 @@ export interface operations {
     list_messages: {
         parameters: {
             query?: {
-                /** @description Newest first by default. */
+                /** @description `desc` lists the newest message first, `asc` the oldest. */
                 order?: "asc" | "desc";
-                /** @description How many items at most. */
+                /** @description Maximum number of items on the page. */
                 limit?: number;
-                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
+                /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
                 cursor?: string | null;
             };
             header?: never;
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
@@ -7852,7 +9122,7 @@ export interface operations {
                     "application/json": components["schemas"]["MessagePage"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7861,7 +9131,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7870,7 +9140,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7879,7 +9149,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7897,7 +9167,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body's encoding is not taken. */
+            /** @description The body has a `Content-Encoding`; send it unencoded. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7906,7 +9176,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7915,7 +9185,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7929,21 +9199,22 @@ export interface operations {
     follow_events: {
         parameters: {
             query?: {
-                /** @description Begin behind the event with this number. */
+                /** @description Start behind the event with this number; from the first if left out. */
                 since?: number | null;
             };
             header?: {
-                /** @description The same; it wins. */
+                /** @description Sent by browsers when they reconnect; takes precedence over `since`. */
                 "last-event-id"?: number | null;
             };
             path: {
+                /** @description Id of a sandbox, as `GET /sandboxes` lists it. */
                 sandbox_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Server-sent events: `id` is the event's number, `data` one line of JSON, as the list shows it. */
+            /** @description Server-sent events: `id` is the event's number, `data` the event as one line of JSON. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7952,7 +9223,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7961,7 +9232,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7970,7 +9241,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7979,7 +9250,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7988,7 +9259,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8017,7 +9288,7 @@ export interface operations {
                     "application/json": components["schemas"]["OverviewOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8026,7 +9297,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8035,7 +9306,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8044,7 +9315,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8058,9 +9329,9 @@ export interface operations {
     list_users: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items on the page. */
                 limit?: number;
-                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
+                /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -8078,7 +9349,7 @@ export interface operations {
                     "application/json": components["schemas"]["UserPage"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8087,7 +9358,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8105,7 +9376,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8114,7 +9385,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8129,7 +9400,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller. The same key with the same body gets the first answer again. */
+                /** @description A key of your choice. Repeating a request with the same key and body returns the first response. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -8150,7 +9421,7 @@ export interface operations {
                     "application/json": components["schemas"]["UserOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8159,7 +9430,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8168,7 +9439,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8186,7 +9457,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8195,7 +9466,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8211,6 +9482,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a user, as `GET /users` lists it. */
                 user_id: string;
             };
             cookie?: never;
@@ -8224,7 +9496,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8233,7 +9505,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8242,7 +9514,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -8251,7 +9523,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8269,7 +9541,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8278,7 +9550,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8294,6 +9566,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a user, as `GET /users` lists it. */
                 user_id: string;
             };
             cookie?: never;
@@ -8313,7 +9586,7 @@ export interface operations {
                     "application/json": components["schemas"]["UserOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8322,7 +9595,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8331,7 +9604,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -8340,7 +9613,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8358,7 +9631,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8367,7 +9640,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8383,7 +9656,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of a user, as `GET /users` lists it. */
                 user_id: string;
+                /** @description Id of an API key, as the list of the user's keys shows it. */
                 key_id: string;
             };
             cookie?: never;
@@ -8397,7 +9672,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8406,7 +9681,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8415,7 +9690,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -8433,7 +9708,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8442,7 +9717,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8456,13 +9731,14 @@ export interface operations {
     list_api_keys: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items on the page. */
                 limit?: number;
-                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
+                /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
                 cursor?: string | null;
             };
             header?: never;
             path: {
+                /** @description Id of a user, as `GET /users` lists it. */
                 user_id: string;
             };
             cookie?: never;
@@ -8478,7 +9754,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiKeyPage"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8487,7 +9763,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8496,7 +9772,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -8514,7 +9790,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8523,7 +9799,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8538,10 +9814,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller. The same key with the same body gets the first answer again. */
+                /** @description A key of your choice. Repeating a request with the same key and body returns the first response. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @description Id of a user, as `GET /users` lists it. */
                 user_id: string;
             };
             cookie?: never;
@@ -8561,7 +9838,7 @@ export interface operations {
                     "application/json": components["schemas"]["NewApiKeyOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8570,7 +9847,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8579,7 +9856,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -8588,7 +9865,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8606,7 +9883,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8615,7 +9892,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8644,7 +9921,7 @@ export interface operations {
                     "application/json": components["schemas"]["MeOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8653,7 +9930,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8662,7 +9939,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8671,7 +9948,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8700,7 +9977,7 @@ export interface operations {
                     "application/json": components["schemas"]["MeOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8709,7 +9986,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8718,7 +9995,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8727,7 +10004,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8736,7 +10013,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8763,7 +10040,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8772,7 +10049,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8781,7 +10058,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8790,7 +10067,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8799,7 +10076,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8813,9 +10090,9 @@ export interface operations {
     list_own_keys: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items on the page. */
                 limit?: number;
-                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
+                /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -8833,7 +10110,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiKeyPage"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8842,7 +10119,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8851,7 +10128,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8860,7 +10137,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8875,7 +10152,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller. The same key with the same body gets the first answer again. */
+                /** @description A key of your choice. Repeating a request with the same key and body returns the first response. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -8896,7 +10173,7 @@ export interface operations {
                     "application/json": components["schemas"]["NewApiKeyOut"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8905,7 +10182,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8914,7 +10191,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The thing is in a state that does not allow this. */
+            /** @description The resource is in a state that does not allow this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8932,7 +10209,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8941,7 +10218,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8957,6 +10234,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of an API key, as the list of the user's keys shows it. */
                 key_id: string;
             };
             cookie?: never;
@@ -8970,7 +10248,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8979,7 +10257,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8988,7 +10266,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -8997,7 +10275,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9006,7 +10284,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9020,9 +10298,9 @@ export interface operations {
     list_own_sessions: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items on the page. */
                 limit?: number;
-                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
+                /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -9040,7 +10318,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionPage"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9049,7 +10327,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9058,7 +10336,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9067,7 +10345,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9083,6 +10361,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of one of your sessions, as `GET /auth/sessions` lists it. */
                 session_id: string;
             };
             cookie?: never;
@@ -9096,7 +10375,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9105,7 +10384,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9114,7 +10393,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not there, or not visible to you. */
+            /** @description The resource does not exist or is not visible to you. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -9123,7 +10402,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9132,7 +10411,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9146,12 +10425,13 @@ export interface operations {
     list_audit_entries: {
         parameters: {
             query?: {
+                /** @description Return only entries of this kind. */
                 kind?: components["schemas"]["AuditKind"] | null;
-                /** @description A sandbox's id, or a user's e-mail address. */
+                /** @description Return only entries of this actor: a sandbox's id or a user's e-mail address. */
                 actor_id?: string | null;
-                /** @description How many items at most. */
+                /** @description Maximum number of items on the page. */
                 limit?: number;
-                /** @description `next_cursor` of the page before, unchanged; left out for the first. Anything else answers 422. */
+                /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -9169,7 +10449,7 @@ export interface operations {
                     "application/json": components["schemas"]["AuditPage"];
                 };
             };
-            /** @description No token, or one that is not known. */
+            /** @description The token is missing, unknown, expired or revoked. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9178,7 +10458,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not yours to do. */
+            /** @description You are not allowed to do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9187,7 +10467,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad input. */
+            /** @description The input is invalid; `errors` lists the fields. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9196,7 +10476,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something this depends on does not answer. */
+            /** @description The database, or another service that this depends on, is not available. */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -1,4 +1,4 @@
-"""Whether those who listen may still do so."""
+"""Rechecks the access of connected clients."""
 
 from collections.abc import Sequence
 
@@ -6,13 +6,13 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from omoi_os.accounts.models import ApiKey, BrowserSession, User
-from omoi_os.projects.repository import owner_seen_by
-from omoi_os.stream.client import NO_LONGER_ALLOWED, Listener
+from omoi_os.projects.visibility import restricted_to
+from omoi_os.stream.client import NO_LONGER_ALLOWED, Client
 
 
-async def recheck(connection: AsyncConnection, listeners: Sequence[Listener]) -> None:
-    """Hang up on those whose key or session is no longer valid, and follow changes of what people may see."""
-    asked = {listener.viewer.credential_id for listener in listeners}
+async def recheck(connection: AsyncConnection, clients: Sequence[Client]) -> None:
+    """Drop the clients whose key or session is no longer valid, and update what the others may see."""
+    asked = {client.viewer.credential_id for client in clients}
     keys = select(ApiKey.id, User.id, User.role).join(User, User.id == ApiKey.user_id)
     keys = keys.where(ApiKey.id.in_(asked), ApiKey.revoked_at.is_(None), User.deactivated_at.is_(None))
     keys = keys.where(ApiKey.expires_at.is_(None) | (ApiKey.expires_at > func.now()))
@@ -22,9 +22,9 @@ async def recheck(connection: AsyncConnection, listeners: Sequence[Listener]) ->
     )
     browsers = browsers.where(BrowserSession.expires_at > func.now())
     found = {row[0]: row for row in await connection.execute(keys.union_all(browsers))}
-    for listener in listeners:
-        row = found.get(listener.viewer.credential_id)
+    for client in clients:
+        row = found.get(client.viewer.credential_id)
         if row is None:
-            listener.socket.hang_up(NO_LONGER_ALLOWED, "this API key or session is no longer valid")
+            client.socket.hang_up(NO_LONGER_ALLOWED, "this API key or session is no longer valid")
         else:
-            listener.viewer.owner = owner_seen_by(row[1], row[2])
+            client.viewer.restricted_to = restricted_to(row[1], row[2])

@@ -1,4 +1,4 @@
-"""What changes, live: one WebSocket for everything, and one sandbox's events for `curl`."""
+"""Live changes: one WebSocket for everything, and server-sent events for one sandbox."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from starlette.websockets import WebSocket
 from omoi_os.accounts.auth import BearerToken, sent_token
 from omoi_os.accounts.deps import CurrentUser, known_user
 from omoi_os.accounts.models import User
-from omoi_os.api.stream.connection import Conversation
+from omoi_os.api.stream.connection import Connection
 from omoi_os.api.stream.sockets import socket_of
 from omoi_os.db.base import Sessions
 from omoi_os.db.clock import Clock
@@ -24,11 +24,11 @@ from omoi_os.http.origins import check_origin
 from omoi_os.http.problems import problem, problems
 from omoi_os.http.routers import make_router
 from omoi_os.projects import service as projects
-from omoi_os.projects.repository import owner_seen_by
+from omoi_os.projects.visibility import restricted_to
 from omoi_os.sandboxes.deps import VisibleSandbox, sandbox_of_token, visible_sandbox
 from omoi_os.sandboxes.lifecycle import ENDED
 from omoi_os.sandboxes.models import Sandbox
-from omoi_os.stream.client import Listener, Viewer
+from omoi_os.stream.client import Client, Viewer
 from omoi_os.stream.filters import Filter
 from omoi_os.stream.hub import Hub
 from omoi_os.stream.lines import event_line
@@ -37,7 +37,7 @@ from omoi_os.stream.requests import Wanted, parse_query
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
 
-#: A comment is sent this often when nothing happens, so that nothing in between gives the connection up.
+#: Interval of comments while nothing happens, so that proxies keep the connection open.
 KEEPALIVE_SECONDS = 15.0
 _RETRY_SECONDS = 1.0
 
@@ -46,25 +46,25 @@ router = make_router("", tags=["stream"])
 
 @router.websocket("/ws/events")
 async def stream_changes(websocket: WebSocket) -> None:
-    """Everything that changes and that the caller may see; `docs/stream.md` describes the lines."""
+    """Send every change that the caller may see; `docs/stream.md` describes the lines."""
     async with AsyncExitStack() as stack:
         try:
-            conversation, first = await _begin(websocket, stack)
+            connection, first = await _open(websocket, stack)
         except OmoiError as error:
             await websocket.send_denial_response(problem(error.status, str(error), code=error.code))
             return
         except (SQLAlchemyError, OSError):
-            await websocket.send_denial_response(problem(503, "the database does not answer; try again in a moment"))
+            await websocket.send_denial_response(problem(503, "the database is not available; try again in a moment"))
             return
         await websocket.accept()
-        await conversation.hold(websocket, first)
+        await connection.serve(websocket, first)
 
 
-async def _begin(websocket: WebSocket, stack: AsyncExitStack) -> tuple[Conversation, Wanted | None]:
-    """Everything that may be refused, before the connection is accepted."""
+async def _open(websocket: WebSocket, stack: AsyncExitStack) -> tuple[Connection, Wanted | None]:
+    """Check the request and join the hub, before the WebSocket is accepted."""
     check_origin(websocket.headers)
     first = parse_query(websocket.query_params.multi_items())
-    # A browser always names its page here, so that one that does not is refused with a cookie.
+    # Browsers always send Origin here, so a cookie without it is refused.
     token = sent_token(websocket, method="CONNECT")
     hub: Hub = websocket.app.state.hub
     sessions: Sessions = websocket.app.state.sessions
@@ -76,9 +76,9 @@ async def _begin(websocket: WebSocket, stack: AsyncExitStack) -> tuple[Conversat
         user = identity.user
         if first is not None:
             await _check(session, first.where, user=user)
-    viewer = Viewer(identity.id, user.id, owner_seen_by(user.id, user.role))
-    listener = Listener(socket, viewer, hub.position)
-    await stack.enter_async_context(hub.joined(listener))
+    viewer = Viewer(identity.id, user.id, restricted_to(user.id, user.role))
+    client = Client(socket, viewer, hub.position)
+    await stack.enter_async_context(hub.joined(client))
     if first is not None and first.since is None:
         first = replace(first, since=hub.position)
 
@@ -86,11 +86,11 @@ async def _begin(websocket: WebSocket, stack: AsyncExitStack) -> tuple[Conversat
         async with sessions() as session:
             await _check(session, where, user=await session.get_one(User, user.id))
 
-    return Conversation(hub, listener, check), first
+    return Connection(hub, client, check), first
 
 
 async def _check(session: AsyncSession, where: Filter, *, user: User) -> None:
-    """`NotFound` for a sandbox or project that is not there or not theirs."""
+    """Raise `NotFound` for a sandbox or project that does not exist or is not visible."""
     if where.sandbox_id is not None:
         await visible_sandbox(where.sandbox_id, user, session)
     if where.project_id is not None:
@@ -103,7 +103,7 @@ async def _same_origin(request: Request) -> None:
 
 _EVENT_STREAM: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "Server-sent events: `id` is the event's number, `data` one line of JSON, as the list shows it.",
+        "description": "Server-sent events: `id` is the event's number, `data` the event as one line of JSON.",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     }
 }
@@ -123,11 +123,19 @@ async def follow_events(
     sandbox: VisibleSandbox,
     _user: CurrentUser,
     token: BearerToken,
-    since: Annotated[int | None, Query(ge=0, lt=2**63, description="Begin behind the event with this number.")] = None,
-    last_event_id: Annotated[int | None, Header(ge=0, lt=2**63, description="The same; it wins.")] = None,
+    since: Annotated[
+        int | None,
+        Query(ge=0, lt=2**63, description="Start behind the event with this number; from the first if left out."),
+    ] = None,
+    last_event_id: Annotated[
+        int | None,
+        Header(ge=0, lt=2**63, description="Sent by browsers when they reconnect; takes precedence over `since`."),
+    ] = None,
 ) -> StreamingResponse:
-    """Every event from the beginning or from `since` on, then each as it comes. Ends when the sandbox has ended and its
-    result was checked."""
+    """Send every event from the first one or behind `since`, then each new event.
+
+    The response ends when the sandbox has ended and its result is verified.
+    """
     after = last_event_id if last_event_id is not None else since or 0
     state = request.app.state
     lines = _follow(state.hub, state.sessions, state.clock, sandbox.id, token=token, after=after)
@@ -137,7 +145,7 @@ async def follow_events(
 async def _follow(
     hub: Hub, sessions: Sessions, clock: Clock, sandbox_id: str, *, token: str, after: int
 ) -> AsyncIterator[str]:
-    """No session is held while the client or the sandbox is waited for, and the right to look is checked each time."""
+    """Yield the events. No session is held while waiting, and the caller's access is checked on each read."""
     async with hub.watching(sandbox_id) as changed:
         while not hub.closing:
             changed.clear()
@@ -163,11 +171,11 @@ async def _follow(
                 async with asyncio.timeout(KEEPALIVE_SECONDS):
                     await changed.wait()
             except TimeoutError:
-                yield ": still here\n\n"
+                yield ": keep-alive\n\n"
 
 
 async def _is_being_verified(session: AsyncSession, sandbox: Sandbox) -> bool:
-    """Whether what is found out about its result is still to be told."""
+    """Return whether the verdict on the sandbox's result is still to come."""
     task = await session.get_one(Task, sandbox.task_id)
     due = task.status == TaskState.VERIFYING or task.verification_requested_at is not None
     return task.sandbox_id == sandbox.id and due

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from omoi_os.errors import Forbidden
 from omoi_os.http.bodies import BadJson
+from omoi_os.http.sentences import explain, place_of
 from omoi_os.masking import Masker
 from omoi_os.protocol.events import PLATFORM_PREFIXES, Event, EventSource
 from omoi_os.sandboxes.ingest.numbering import REJECTED, Batch, JudgedEvent, Rejection
@@ -102,7 +103,7 @@ def _items(body: bytes) -> list[object]:
         items = [_element(text) for text in found] if len(found) <= MAX_BATCH_EVENTS else None
     if not isinstance(items, list) or len(items) > MAX_BATCH_EVENTS:
         problem = f"must be a list of at most {MAX_BATCH_EVENTS} events"
-        raise RequestValidationError([{"loc": ("body", "events"), "type": "list", "msg": problem}])
+        raise RequestValidationError([{"loc": ("body", "events"), "type": "value_error", "msg": problem}])
     return items
 
 
@@ -131,9 +132,9 @@ def _judge(item: object, masker: Masker) -> JudgedEvent:
     try:
         posted = EventIn.model_validate(item)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "event"
-        return _rejected(_seq(item), f"{place}: {first['msg']}", masker)
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = place_of(("event", *first["loc"]))
+        return _rejected(_seq(item), f"{place}: {explain(first)}", masker)
     event = posted.event()
     if reason := _refusal(event):
         return _rejected(event.seq, reason, masker, event=event)
@@ -189,5 +190,5 @@ def _bad_json(reason: str) -> RequestValidationError:
 
 
 def _invalid(error: ValidationError) -> RequestValidationError:
-    found = error.errors(include_url=False, include_input=False, include_context=False)
+    found = error.errors(include_url=False, include_input=False)
     return RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in found])

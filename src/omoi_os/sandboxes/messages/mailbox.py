@@ -1,4 +1,4 @@
-"""The quick ways of a message: saying one and finding it, each in as few statements and round trips as it takes."""
+"""Enqueues messages and reads queued ones in as few statements and round trips as possible."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,16 +11,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.db.pipeline import Found, Statement, in_session
+from omoi_os.projects.visibility import visible_sql
 from omoi_os.sandboxes.repository import ID
 from omoi_os.stream.models import ORDER, Change
 
-_VISIBLE = """
-    SELECT s.id FROM sandboxes s JOIN projects p ON p.id = s.project_id
-    WHERE s.id = $1 AND ($2::uuid IS NULL OR p.created_by = $2::uuid)
-"""
-#: Who may not see the sandbox does not get as far as its lock. That is `repository.lock`'s, taken in the same order.
-_HOLD = Statement(
-    "omoi_hold",
+_VISIBLE = f"SELECT s.id FROM sandboxes s WHERE s.id = $1 AND {visible_sql('s.project_id', '$2')}"  # noqa: S608
+#: Takes the locks of `repository.lock` in the same order, but only if the sender may see the sandbox.
+_LOCK = Statement(
+    "omoi_lock_for_message",
     f"""
     WITH seen AS MATERIALIZED ({_VISIBLE}), held AS MATERIALIZED (
         SELECT id, pg_advisory_xact_lock(hashtextextended(id, 0)) FROM seen
@@ -29,29 +27,29 @@ _HOLD = Statement(
     WHERE s.id = (SELECT id FROM held) FOR NO KEY UPDATE
     """,  # noqa: S608  a constant
 )
-#: A statement of its own: it has to see what was committed before the lock was there.
-_STANDING = Statement(
-    "omoi_standing",
+#: A separate statement, because it must see what was committed before the lock was acquired.
+_QUEUE_STATE = Statement(
+    "omoi_queue_state",
     f"""
     SELECT (SELECT count(*) FROM sandbox_messages WHERE sandbox_id = ({_VISIBLE}) AND acked_at IS NULL),
            (SELECT id FROM sandbox_messages WHERE sandbox_id = ({_VISIBLE}) ORDER BY id DESC LIMIT 1)
     """,  # noqa: S608  a constant
 )
-_SAY = Statement(
-    "omoi_say",
+_ENQUEUE = Statement(
+    "omoi_enqueue_message",
     f"""
-    WITH said AS (
+    WITH stored AS (
         INSERT INTO sandbox_messages (id, sandbox_id, message_type, content, deliver, sender, queued_at)
         VALUES ($1::uuid, $2, $3, $4, $5, $6, $7::timestamptz)
-    ), told AS (
+    ), published AS (
         INSERT INTO outbox (xid, change, project_id, sandbox_id, data)
         VALUES ({ORDER}, $8, $9::uuid, $2, $10::json)
     )
     SELECT pg_notify($11, payload) FROM unnest(ARRAY[$12]::text[]) AS payload WHERE payload IS NOT NULL
     """,  # noqa: S608  a constant
 )
-_WAITING = Statement(
-    "omoi_waiting",
+_QUEUED = Statement(
+    "omoi_queued_messages",
     """
     SELECT m.id, m.message_type, m.content, m.deliver, m.sender, to_char(m.queued_at, 'YYYY-MM-DD"T"HH24:MI:SS.USZ')
     FROM sandbox_messages m JOIN sandboxes s ON s.id = m.sandbox_id
@@ -64,8 +62,8 @@ _FIELDS = ("message_id", "message_type", "content", "deliver", "sender", "queued
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """A sandbox that is locked until the transaction ends, as far as messages go."""
+class Recipient:
+    """A sandbox that is locked until the transaction ends, and the state of its queue."""
 
     id: str
     project_id: UUID
@@ -73,14 +71,15 @@ class Standing:
     purpose: str
     status: str
     end_reason: str | None
-    #: How many of its messages are not acknowledged.
-    waiting: int
+    #: Number of messages that are not acknowledged.
+    queued: int
+    #: Id of its newest message.
     newest: UUID | None
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
-    """A message that is to be stored, and what the stream tells of it."""
+class StoredMessage:
+    """A message to store, and the data of the change that the stream publishes."""
 
     id: UUID
     message_type: str
@@ -88,58 +87,63 @@ class Saying:
     deliver: str
     sender: str
     at: datetime
-    told: Mapping[str, Any]
+    published: Mapping[str, Any]
 
 
-async def hold(session: AsyncSession, sandbox_id: str, *, owner: UUID | None) -> Standing | None:
-    """Lock a sandbox and tell how it stands; None when there is none, or none in this owner's projects."""
+async def lock(session: AsyncSession, sandbox_id: str, *, viewer: UUID | None) -> Recipient | None:
+    """Lock a sandbox and return the state of its queue.
+
+    Return None if it does not exist or is not visible; `viewer` comes from `visibility.restricted_to`.
+    """
     if not ID.fullmatch(sandbox_id):
         return None
     async with in_session(session) as pipeline:
-        for statement in (_HOLD, _STANDING):
-            pipeline.send(statement, sandbox_id, str(owner) if owner else None)
-        rows, ((waiting, newest),) = (await pipeline.answers(last=True))[-2:]
+        for statement in (_LOCK, _QUEUE_STATE):
+            pipeline.send(statement, sandbox_id, str(viewer) if viewer else None)
+        rows, ((queued, newest),) = (await pipeline.answers(last=True))[-2:]
     if not rows:
         return None
     project_id, task_id, purpose, status, end_reason = rows[0]
-    return Standing(
+    return Recipient(
         id=sandbox_id,
         project_id=UUID(project_id),
         task_id=UUID(task_id),
         purpose=str(purpose),
         status=str(status),
         end_reason=end_reason,
-        waiting=int(waiting or 0),
+        queued=int(queued or 0),
         newest=UUID(newest) if newest else None,
     )
 
 
-async def say(session: AsyncSession, bus: Bus, standing: Standing, saying: Saying) -> None:
-    """Store a message for a sandbox that is held, tell the stream, and wake who waits once the session commits."""
-    notice = bus.notice(Topic.MESSAGES, standing.id)
+async def enqueue(session: AsyncSession, bus: Bus, recipient: Recipient, message: StoredMessage) -> None:
+    """Store a message for a locked sandbox, publish the change, and wake long polls once the session commits."""
+    notice = bus.notice(Topic.MESSAGES, recipient.id)
     if notice.payload is None:
-        await bus.announce(session, Topic.MESSAGES, standing.id)
+        await bus.announce(session, Topic.MESSAGES, recipient.id)
     async with in_session(session) as pipeline:
         pipeline.send(
-            _SAY,
-            *(str(saying.id), standing.id, saying.message_type, saying.content, saying.deliver, saying.sender),
-            *(saying.at.isoformat(), Change.MESSAGE_STATUS.value, str(standing.project_id), json.dumps(saying.told)),
+            _ENQUEUE,
+            *(str(message.id), recipient.id, message.message_type, message.content, message.deliver, message.sender),
+            *(message.at.isoformat(), Change.MESSAGE_STATUS.value, str(recipient.project_id)),
+            json.dumps(message.published),
             *(notice.channel, notice.payload),
         )
         await pipeline.answers(last=True)
 
 
-async def waiting(
+async def queued(
     session: AsyncSession, sandbox_id: str, token_hash: str, *, after: UUID | None, limit: int
 ) -> Sequence[dict[str, str]]:
-    """What is not acknowledged, oldest first, beyond a message if one is given, as the worker is told it.
+    """Return the messages that are not acknowledged, oldest first, as the worker receives them.
 
-    One statement with the check of who asks: empty for a token that is not this sandbox's, or that is stale.
+    With `after`, only those behind that message. The same statement checks the token: the result is empty for a token
+    that is stale or belongs to another sandbox.
     """
     if not ID.fullmatch(sandbox_id):
         return []
     async with in_session(session, reading=True) as pipeline:
-        pipeline.send(_WAITING, sandbox_id, token_hash, str(after) if after else None, str(limit))
+        pipeline.send(_QUEUED, sandbox_id, token_hash, str(after) if after else None, str(limit))
         (rows,) = await pipeline.answers(last=True)
     return [_shown(row) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Queries on messages. Whoever changes a sandbox's messages holds its row, or it has ended."""
+"""Queries on messages. To change the messages of a sandbox that has not ended, hold the lock on its row."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ _NO_SYNC = {"synchronize_session": False}
 async def history(
     session: AsyncSession, sandbox_id: str, *, order: Literal["asc", "desc"], limit: int, beyond: UUID | None
 ) -> Sequence[SandboxMessage]:
-    """Everything that was said to a sandbox, in the order of being said or from the newest back."""
+    """Return the messages to a sandbox, in the order in which they were sent or in reverse."""
     query = select(SandboxMessage).where(SandboxMessage.sandbox_id == sandbox_id).limit(limit)
     query = query.order_by(SandboxMessage.id.asc() if order == "asc" else SandboxMessage.id.desc())
     if beyond is not None:
@@ -26,7 +26,7 @@ async def history(
 
 
 async def acknowledge(session: AsyncSession, sandbox_id: str, ids: Collection[UUID], *, now: datetime) -> set[UUID]:
-    """Hand these out no more; returns those that are this sandbox's."""
+    """Acknowledge messages of a sandbox; return the ids that are its own."""
     statement = (
         update(SandboxMessage)
         .where(SandboxMessage.sandbox_id == sandbox_id, SandboxMessage.id.in_(ids))
@@ -39,7 +39,7 @@ async def acknowledge(session: AsyncSession, sandbox_id: str, ids: Collection[UU
 async def deliver(
     session: AsyncSession, sandbox_id: str, message_id: UUID, *, now: datetime
 ) -> tuple[datetime, datetime | None] | None:
-    """Set when it was delivered, once; returns that and when it was seen. None when there is nothing to set."""
+    """Set the time of delivery once; return it and the time the message was seen, or None if nothing was set."""
     statement = (
         update(SandboxMessage)
         .where(
@@ -48,7 +48,7 @@ async def deliver(
             SandboxMessage.delivered_at.is_(None),
         )
         .values(
-            # The model may be asked before the event arrives that tells of the delivery, never before the delivery.
+            # The request to the model may be recorded before the event that reports the delivery.
             delivered_at=func.least(now, SandboxMessage.seen_at),
             acked_at=func.coalesce(SandboxMessage.acked_at, now),
         )
@@ -61,11 +61,11 @@ async def deliver(
 async def see(
     session: AsyncSession, sandbox_id: str, ids: Collection[UUID], *, now: datetime
 ) -> Sequence[tuple[UUID, datetime | None, datetime]]:
-    """Set when these of a sandbox were seen, each once; returns each that was set with its delivery and that."""
+    """Set the time these messages were seen, once; return each message that was set with both of its times."""
     statement = (
         update(SandboxMessage)
         .where(SandboxMessage.sandbox_id == sandbox_id, SandboxMessage.id.in_(ids), SandboxMessage.seen_at.is_(None))
-        # Whoever waited for the lock meanwhile has an earlier time than the delivery that was stored before it.
+        # A caller that waited for the lock has an earlier `now` than the delivery that was stored before.
         .values(seen_at=func.greatest(now, SandboxMessage.delivered_at))
         .returning(SandboxMessage.id, SandboxMessage.delivered_at, SandboxMessage.seen_at)
     )
@@ -74,10 +74,10 @@ async def see(
 
 
 async def note_kept(session: AsyncSession, sandbox: Sandbox, found: Collection[str], *, replaces: bool) -> None:
-    """Take down which messages of a sandbox's task its saved conversation carries.
+    """Record which messages of a sandbox's task its saved conversation contains.
 
-    `found` comes from the sandbox, so that only ids of the task's own messages count. With `replaces` the conversation
-    was saved from its beginning, and nothing of what it carried before counts.
+    `found` comes from the sandbox, so only ids of the task's own messages count. With `replaces` the conversation was
+    saved from its start, and what was recorded before is void.
     """
     if replaces:
         lost = update(SandboxMessage).where(
@@ -93,13 +93,15 @@ async def note_kept(session: AsyncSession, sandbox: Sandbox, found: Collection[s
 
 
 async def move_lost(session: AsyncSession, sandbox: Sandbox, *, kept_in: str | None) -> Sequence[UUID]:
-    """Queue for a task's new sandbox what the conversation that it resumes, that of `kept_in`, does not carry."""
+    """Queue the messages for a task's new sandbox that the resumed conversation, that of `kept_in`, lacks."""
     return await _requeue(session, sandbox, _earlier(sandbox), SandboxMessage.kept_in.is_distinct_from(kept_in or ""))
 
 
 async def move_carried(session: AsyncSession, sandbox: Sandbox, *, kept_in: str, now: datetime) -> None:
-    """Give a task's new sandbox the messages without a receipt that its resumed conversation carries: the next request
-    to the model shows them, so they are not handed out again."""
+    """Move the messages without a receipt that the resumed conversation contains to a task's new sandbox.
+
+    The next request to the model contains them, so they are not handed out again.
+    """
     statement = (
         update(SandboxMessage)
         .where(
@@ -117,7 +119,7 @@ async def move_carried(session: AsyncSession, sandbox: Sandbox, *, kept_in: str,
 
 
 async def requeue_all(session: AsyncSession, sandbox: Sandbox) -> Sequence[UUID]:
-    """Queue every message of a sandbox's task again that was handed out: its agent starts without a conversation."""
+    """Queue every acknowledged message of a sandbox's task again, for an agent that starts without a conversation."""
     return await _requeue(session, sandbox, _sandboxes_of(sandbox), SandboxMessage.acked_at.is_not(None))
 
 
@@ -142,7 +144,7 @@ async def _requeue(
 
 
 def _sandboxes_of(sandbox: Sandbox) -> Select[str]:
-    """Select the work sandboxes of a sandbox's task, itself included."""
+    """Select the work sandboxes of a sandbox's task, including itself."""
     return select(Sandbox.id).where(Sandbox.task_id == sandbox.task_id, Sandbox.purpose == Purpose.WORK)
 
 

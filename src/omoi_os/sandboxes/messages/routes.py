@@ -1,4 +1,4 @@
-"""Messages to working agents: people send them, workers fetch and acknowledge them."""
+"""Messages to running agents: people send them, workers fetch and acknowledge them."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -15,11 +15,12 @@ from omoi_os.audit.deps import AppTrail
 from omoi_os.db.base import Sessions
 from omoi_os.db.clock import Clock
 from omoi_os.http import paging
+from omoi_os.http.choices import AnyCase
 from omoi_os.http.deps import AppBus, AppMasker, DbSession, Now
 from omoi_os.http.problems import problems
 from omoi_os.http.routers import make_router
 from omoi_os.ids import token_hash
-from omoi_os.sandboxes.deps import CallingSandbox, VisibleSandbox, calling_sandbox
+from omoi_os.sandboxes.deps import CallingSandbox, SandboxId, VisibleSandbox, calling_sandbox
 from omoi_os.sandboxes.messages import mailbox
 from omoi_os.sandboxes.messages import repository as message_repository
 from omoi_os.sandboxes.messages import service as messages
@@ -33,19 +34,19 @@ from omoi_os.sandboxes.messages.schemas import (
     MessageQueued,
     WaitingMessages,
 )
-from omoi_os.sandboxes.messages.service import Speaker
+from omoi_os.sandboxes.messages.service import Sender
 from omoi_os.sandboxes.messages.waiters import Waiters
 
-#: So much text, escaped in the worst way, is an answer that the worker still reads.
+#: Limit for the text in one response: even if every character is escaped, the worker accepts the response.
 MAX_HANDED_OUT_BYTES = 20 * MAX_CONTENT_BYTES
 MAX_WAIT_SECONDS = 60
 
 router = make_router("/sandboxes/{sandbox_id}/messages", refusals=(401, 403, 404, 409, 413, 415, 422, 503))
 
 
-@router.post("", status_code=201, summary="Say something to an agent", tags=["sandboxes"], responses=problems(429))
+@router.post("", status_code=201, summary="Send a message to an agent", tags=["sandboxes"], responses=problems(429))
 async def send_message(
-    sandbox_id: str,
+    sandbox_id: SandboxId,
     user: CurrentUser,
     body: MessageIn,
     once: OnlyOnce,
@@ -55,42 +56,43 @@ async def send_message(
     masker: AppMasker,
     now: Now,
 ) -> MessageQueued:
-    """Queue a message (201) for the agent that works in this sandbox; `history` shows when it was delivered and seen.
+    """Queue a message for the agent in this sandbox. The history shows when it was delivered and seen.
 
-    409 when the sandbox has ended or only verifies, with the way to go on; 429 while too many messages wait.
+    Answers 409 if the sandbox has ended or only verifies a result, and names the call to use instead. Answers 429 if
+    too many messages are queued.
     """
     messages.check_sender(user, body.message_type)
-    draft = body.draft(masker.mask_text(body.content))
-    message_id = await messages.queue(session, bus, sandbox_id, draft, by=Speaker.person(user), now=now)
+    message = body.outgoing(masker.mask_text(body.content))
+    message_id = await messages.queue(session, bus, sandbox_id, message, sender=Sender.person(user), now=now)
     return once.answer(MessageQueued(message_id=message_id, sandbox_id=sandbox_id))
 
 
 @router.get("", summary="Wait for messages", tags=["workers"], response_model=WaitingMessages)
 async def poll_messages(
-    sandbox_id: str,
+    sandbox_id: SandboxId,
     token: BearerToken,
     request: Request,
     trail: AppTrail,
-    wait: Annotated[float, Query(ge=0, le=MAX_WAIT_SECONDS, description="How many seconds to wait for one.")] = 0,
-    after: Annotated[UUID | None, Query(description="Only those behind this one, which is held already.")] = None,
+    wait: Annotated[
+        float, Query(ge=0, le=MAX_WAIT_SECONDS, description="How many seconds to wait for a message if none is queued.")
+    ] = 0,
+    after: Annotated[UUID | None, Query(description="Return only messages behind the one with this id.")] = None,
 ) -> Response:
-    """What is not acknowledged, oldest first; a long poll for the worker inside the sandbox, with its own token.
+    """Return the messages that are not acknowledged, oldest first. Long poll for the worker, with the sandbox's token.
 
-    Answers at once when there is something, empty when `wait` is over, and 409 `stale_fence` as soon as the
-    sandbox has ended. Reading takes nothing away.
+    Answers at once if there is a message, with an empty list after `wait` seconds, and 409 `stale_fence` when the
+    sandbox ends. Messages stay queued until they are acknowledged.
     """
     sessions: Sessions = request.app.state.sessions
     waiters: Waiters = request.app.state.waiters
     clock: Clock = request.app.state.clock
 
     async def look() -> Sequence[dict[str, str]]:
-        """Each time in a session of its own, so that none is held while waiting, and as whom the token is then."""
+        """Read with a new session each time, so that none is held while waiting and the token is checked again."""
         async with sessions() as session:
-            rows = await mailbox.waiting(
-                session, sandbox_id, token_hash(token), after=after, limit=messages.MAX_WAITING
-            )
+            rows = await mailbox.queued(session, sandbox_id, token_hash(token), after=after, limit=messages.MAX_QUEUED)
             if not rows:
-                # Only now does it matter whether there is nothing or the caller may not know.
+                # The query is also empty for a token that is not valid here: find out which.
                 await calling_sandbox(sandbox_id, token, session, clock.now(), request, trail)
             return _fitting(rows)
 
@@ -101,14 +103,14 @@ async def poll_messages(
 
 
 def _fitting(rows: Sequence[dict[str, str]]) -> Sequence[dict[str, str]]:
-    """The first of these, as many as fit into an answer; at least one."""
+    """Return the first of these, as many as fit into a response; at least one."""
     sizes = accumulate(len(row["content"].encode()) for row in rows)
     return rows[: max(1, sum(size <= MAX_HANDED_OUT_BYTES for size in sizes))]
 
 
 @router.post("/ack", summary="Acknowledge messages", tags=["workers"])
 async def acknowledge_messages(sandbox: CallingSandbox, body: AckIn, session: DbSession, now: Now) -> AckOut:
-    """The worker has these: they are handed out no more. Ids that are not its own are named and change nothing."""
+    """Acknowledge messages, so that they are not handed out again. Unknown ids are returned and change nothing."""
     asked = {text: messages.as_id(text) for text in body.message_ids}
     own = await messages.acknowledge(session, sandbox, {found for found in asked.values() if found}, now=now)
     return AckOut(
@@ -117,15 +119,17 @@ async def acknowledge_messages(sandbox: CallingSandbox, body: AckIn, session: Db
     )
 
 
-@router.get("/history", summary="List what was said to an agent", tags=["sandboxes"])
+@router.get("/history", summary="List the messages to an agent", tags=["sandboxes"])
 async def list_messages(
     sandbox: VisibleSandbox,
     session: DbSession,
-    order: Annotated[Literal["asc", "desc"], Query(description="Newest first by default.")] = "desc",
+    order: Annotated[
+        AnyCase[Literal["asc", "desc"]], Query(description="`desc` lists the newest message first, `asc` the oldest.")
+    ] = "desc",
     limit: paging.Limit = 50,
     cursor: paging.Cursor = None,
 ) -> MessagePage:
-    """Every message with its receipts: when it was queued, delivered to the agent, and seen by the model."""
+    """Return every message with its receipts: when it was queued, delivered to the agent, and seen by the model."""
     kind = f"messages-{order}"
     rows = await message_repository.history(
         session, sandbox.id, order=order, limit=limit + 1, beyond=paging.before_id(kind, cursor)

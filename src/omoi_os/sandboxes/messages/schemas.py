@@ -1,15 +1,16 @@
-"""Messages as the API takes and shows them."""
+"""Request and response bodies for messages."""
 
 from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from omoi_os.http.choices import AnyCase
 from omoi_os.http.paging import Page
 from omoi_os.http.shapes import Shown
 from omoi_os.http.text import Prose
 from omoi_os.protocol.messages import Deliver, MessageType
-from omoi_os.sandboxes.messages.service import Draft, MessageStatus, status_of
+from omoi_os.sandboxes.messages.service import MessageStatus, NewMessage, status_of
 from omoi_os.sandboxes.models import SandboxMessage
 
 MAX_CONTENT_BYTES = 64 * 1024
@@ -18,62 +19,68 @@ MAX_ACKED = 1000
 
 def _bounded(value: str) -> str:
     if len(value.encode()) > MAX_CONTENT_BYTES:
-        raise ValueError(f"must be at most {MAX_CONTENT_BYTES} bytes; put longer texts into the repository")
+        raise ValueError(f"must be at most {MAX_CONTENT_BYTES} bytes in UTF-8; commit longer texts to the repository")
     return value
 
 
 class MessageIn(BaseModel):
-    """Something to say to a working agent. Who says it is known from the key, not from the body."""
+    """A message to a running agent. Its sender is the caller, known from the API key or session."""
 
     model_config = ConfigDict(
         extra="forbid",
         json_schema_extra={"example": {"content": "Also print C(10,5).", "message_type": "user_message"}},
     )
 
-    content: Annotated[Prose, AfterValidator(_bounded)] = Field(description="At most 64 KiB of text.")
-    message_type: MessageType = Field(
+    content: Annotated[Prose, AfterValidator(_bounded)] = Field(description="The text of the message, at most 64 KiB.")
+    message_type: AnyCase[MessageType] = Field(
         MessageType.USER_MESSAGE,
-        description="People send `user_message` and `interrupt`, administrators every type.",
+        description="`user_message` adds to the conversation; `interrupt` stops the current turn. Only administrators "
+        "can send the other types.",
     )
-    deliver: Deliver | None = Field(
+    deliver: AnyCase[Deliver] | None = Field(
         None,
-        description="`next_tool` (the default): at the agent's next tool boundary; `now`: its turn is stopped at once, "
-        "which is what an `interrupt` does; `end_of_turn`: when the turn is over.",
+        description="When the agent gets it. `next_tool` (the default): after the current tool call; `now`: at once, "
+        "which stops the current turn, the default for an `interrupt`; `end_of_turn`: after the current turn.",
     )
 
     @model_validator(mode="after")
     def _interrupts_come_now(self) -> "MessageIn":
         if self.message_type == MessageType.INTERRUPT and self.deliver not in (None, Deliver.NOW):
-            raise ValueError("an interrupt is delivered now; leave `deliver` out or send a user_message")
+            raise ValueError("an interrupt is always delivered now; leave deliver out, or send a user_message")
         return self
 
-    def draft(self, content: str) -> Draft:
-        """As the platform passes it on, with the content that is stored."""
+    def outgoing(self, content: str) -> NewMessage:
+        """Return the message to store, with its masked content."""
         usual = Deliver.NOW if self.message_type == MessageType.INTERRUPT else Deliver.NEXT_TOOL
-        return Draft(content=content, message_type=self.message_type, deliver=self.deliver or usual)
+        return NewMessage(content=content, message_type=self.message_type, deliver=self.deliver or usual)
 
 
 class MessageQueued(Shown):
-    """It is stored and will be delivered."""
+    """Confirms that a message is queued."""
 
-    status: Literal["queued"] = "queued"
-    message_id: UUID
-    sandbox_id: str
+    status: Literal["queued"] = Field("queued", description="Always `queued`.")
+    message_id: UUID = Field(description="The message's id, by which the history shows its receipts.")
+    sandbox_id: str = Field(description="The sandbox whose agent gets the message.")
 
 
 class WaitingMessage(BaseModel):
-    """One message for the agent; the same as `protocol.messages.Message`."""
+    """A message as the worker receives it."""
 
-    message_id: UUID
-    message_type: MessageType
-    content: str
-    deliver: Deliver
-    sender: str = Field(description="`user:<email>`, `agent:<sandbox id>`, or the part of the platform that speaks.")
-    queued_at: AwareDatetime
+    message_id: UUID = Field(description="The message's id.")
+    message_type: MessageType = Field(
+        description="`user_message` and `interrupt` come from people, `guardian_nudge` and `system` from the platform, "
+        "`collaboration` from another agent."
+    )
+    content: str = Field(description="The text of the message.")
+    deliver: Deliver = Field(
+        description="When the agent gets it: after the current tool call, at once, or after the current turn."
+    )
+    sender: str = Field(description="`user:<email>`, `agent:<sandbox id>`, or the name of a part of the platform.")
+    queued_at: AwareDatetime = Field(description="When the message was queued.")
 
     @classmethod
     def of(cls, row: SandboxMessage) -> "WaitingMessage":
-        """As the worker gets it."""
+        """Return the response for a stored message."""
         return cls(
             message_id=row.id,
             message_type=MessageType(row.message_type),
@@ -85,39 +92,48 @@ class WaitingMessage(BaseModel):
 
 
 class WaitingMessages(BaseModel):
-    """What is not acknowledged yet, oldest first."""
+    """Messages that the worker has not acknowledged, oldest first."""
 
-    items: list[WaitingMessage]
+    items: list[WaitingMessage] = Field(description="The messages; empty if none arrived in time.")
 
 
 class AckIn(BaseModel):
-    """The worker has these and wants them no more."""
+    """Messages that the worker has received."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"message_ids": ["018f3c2e-7b1a-7c3d-9a57-3f0d2b6c1e44"]}})
 
-    message_ids: list[Annotated[str, StringConstraints(max_length=100)]] = Field(max_length=MAX_ACKED)
+    message_ids: list[Annotated[str, StringConstraints(max_length=100)]] = Field(
+        max_length=MAX_ACKED, description="Ids of the messages that need not be handed out again."
+    )
 
 
 class AckOut(BaseModel):
-    """What became of an acknowledgement. Repeating it changes nothing."""
+    """The result of an acknowledgement. Repeating it changes nothing."""
 
-    acknowledged: list[str]
-    unknown: list[str] = Field(description="Not messages of this sandbox.")
+    acknowledged: list[str] = Field(description="Ids that are acknowledged now or were before.")
+    unknown: list[str] = Field(description="Ids that are not messages of this sandbox.")
 
 
 class MessageOut(WaitingMessage):
-    """One message with its receipts."""
+    """A message with its receipts."""
 
-    status: MessageStatus
-    delivered_at: AwareDatetime | None = Field(description="The worker had handed it to the agent.")
-    seen_at: AwareDatetime | None = Field(description="It was in a request to the model.")
+    status: MessageStatus = Field(
+        description="`queued`: stored; `delivered`: the worker has handed it to the agent; `seen`: it was part of a "
+        "request to the model."
+    )
+    delivered_at: AwareDatetime | None = Field(
+        description="When the worker handed the message to the agent; null before that."
+    )
+    seen_at: AwareDatetime | None = Field(
+        description="When the message was first part of a request to the model; null before that."
+    )
     redeliveries: int = Field(
-        description="How often it was queued again after a delivery, because the conversation that carried it was lost."
+        description="How often the message was queued again because the conversation that contained it was lost."
     )
 
     @classmethod
     def of(cls, row: SandboxMessage) -> "MessageOut":
-        """As people see it."""
+        """Return the response for a stored message."""
         status = status_of(row)
         return cls(
             **dict(WaitingMessage.of(row)),
@@ -129,7 +145,7 @@ class MessageOut(WaitingMessage):
 
 
 class MessagePage(Page):
-    """What was said to a sandbox."""
+    """Messages to a sandbox."""
 
-    items: list[MessageOut]
-    sandbox_id: str
+    items: list[MessageOut] = Field(description="The messages on this page.")
+    sandbox_id: str = Field(description="The sandbox that the messages were sent to.")

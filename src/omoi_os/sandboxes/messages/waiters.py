@@ -1,4 +1,4 @@
-"""Those who wait for something about a sandbox: one listener of this process wakes them all."""
+"""Long polls of this process: one bus subscription wakes all of them."""
 
 import asyncio
 import contextlib
@@ -12,23 +12,23 @@ from omoi_os.bus.base import Bus, Topic
 
 T = TypeVar("T")
 
-#: How many may wait for one sandbox; one more sends the oldest home, whose caller has most likely hung up.
+#: How many long polls one sandbox may have; one more ends the oldest, whose client has most likely disconnected.
 MAX_EACH = 4
 
 
 @dataclass(eq=False, slots=True)
 class _Waiter:
     woken: asyncio.Event = field(default_factory=asyncio.Event)
-    #: It is to go home, whatever it has found.
-    over: bool = False
+    #: Whether it must end, even without a result.
+    ended: bool = False
 
-    def send_home(self) -> None:
-        self.over = True
+    def end(self) -> None:
+        self.ended = True
         self.woken.set()
 
 
 class Waiters:
-    """Waits without a session, a connection or a poll for each who waits."""
+    """Waits without a database session or polling for each long poll."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
@@ -40,37 +40,37 @@ class Waiters:
     async def until_found(
         self, sandbox_id: str, look: Callable[[], Awaitable[Sequence[T]]], *, seconds: float
     ) -> Sequence[T]:
-        """Look now and on each wake-up about this sandbox, until there is something or the time is over."""
+        """Call `look` now and on each wake-up for this sandbox, until it returns something or the time is up."""
         ends = time.monotonic() + seconds
         self._listen()
         waiter = self._join(sandbox_id)
         try:
-            # Before the bus listens, a wake-up between the look and the wait would be missed.
+            # Until the bus listens, a wake-up between looking and waiting would be missed.
             await _within(self._ready, ends)
             while True:
                 waiter.woken.clear()
                 found = await look()
-                if found or waiter.over or not await _within(waiter.woken, ends):
+                if found or waiter.ended or not await _within(waiter.woken, ends):
                     return found
         finally:
             self._leave(sandbox_id, waiter)
 
     async def close(self) -> None:
-        """Send everyone home: the process ends."""
+        """End every long poll, because the process stops."""
         self._closed = True
         for waiter in self._all():
-            waiter.send_home()
+            waiter.end()
         if self._listening is not None:
             self._listening.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._listening
 
     def _join(self, sandbox_id: str) -> _Waiter:
-        waiter = _Waiter(over=self._closed)
+        waiter = _Waiter(ended=self._closed)
         present = self._waiting[sandbox_id]
         present.append(waiter)
         if len(present) > MAX_EACH:
-            present.pop(0).send_home()
+            present.pop(0).end()
         return waiter
 
     def _leave(self, sandbox_id: str, waiter: _Waiter) -> None:
@@ -97,7 +97,7 @@ class Waiters:
 
 
 async def _within(event: asyncio.Event, ends: float) -> bool:
-    """Whether the event came before that time."""
+    """Return whether the event was set before that time."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(max(0.0, ends - time.monotonic())):
             return await event.wait()

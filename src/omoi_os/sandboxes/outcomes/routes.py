@@ -1,15 +1,16 @@
-"""What came out of a sandbox, for people: its events, trajectory, log, diffs and transcript."""
+"""What a sandbox produced, for people: events, trajectory, log, diffs and transcript."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Literal
 
-from fastapi import Query, Request, Response
+from fastapi import Path, Query, Request, Response
 
 from omoi_os.accounts.deps import CurrentUser
 from omoi_os.accounts.models import User
 from omoi_os.errors import NotFound
 from omoi_os.http import paging
+from omoi_os.http.choices import AnyCase
 from omoi_os.http.deps import DbSession
 from omoi_os.http.downloads import Download, Downloads
 from omoi_os.http.routers import make_router
@@ -22,19 +23,30 @@ from omoi_os.sandboxes.schemas import EventOut, EventPage, EventTypeName, Heartb
 
 MAX_EVENTS = 500
 MAX_LOG_EVENTS = 100_000
-#: What agents wrote is shown as what it says it is, never guessed to be a page.
+#: Browsers must not guess that text written by agents is a page.
 _RAW = {"X-Content-Type-Options": "nosniff"}
 
 router = make_router("/sandboxes/{sandbox_id}", tags=["sandboxes"], refusals=(401, 403, 404, 422, 429, 503))
 
-OfType = Annotated[EventTypeName | None, Query(description="Those of one type only.")]
-Order = Annotated[Literal["asc", "desc"], Query(description="By number; newest first by default.")]
+OfType = Annotated[
+    EventTypeName | None, Query(description="Return only events of this type, such as `agent.tool_use`.")
+]
+Order = Annotated[
+    AnyCase[Literal["asc", "desc"]], Query(description="`desc` lists the newest event first, `asc` the oldest.")
+]
 Limit = Annotated[
-    int, Query(ge=1, le=MAX_EVENTS, description="How many items at most; fewer where they exceed 4 MiB together.")
+    int,
+    Query(
+        ge=1, le=MAX_EVENTS, description="Maximum number of events; fewer are returned if they exceed 4 MiB together."
+    ),
 ]
 Beyond = Annotated[
     int | None,
-    Query(ge=0, lt=2**63, description="Begin beyond the event with this number: newer with `asc`, older with `desc`."),
+    Query(
+        ge=0,
+        lt=2**63,
+        description="Start behind the event with this number: newer ones with `asc`, older ones with `desc`.",
+    ),
 ]
 
 
@@ -43,7 +55,7 @@ def _text(media_type: str, description: str) -> dict[int | str, dict[str, object
 
 
 def _page(rows: Sequence[SandboxEvent], kind: str, *, more: bool) -> tuple[list[EventOut], str | None]:
-    """The items of a page, and the cursor of the next one. Large events make a page shorter than its limit."""
+    """Return the items of a page and the cursor of the next one. Large events make a page shorter than its limit."""
     return [EventOut.model_validate(row) for row in rows], paging.encode(kind, rows[-1].seq) if more else None
 
 
@@ -61,7 +73,7 @@ async def list_events(
     cursor: paging.Cursor = None,
     beyond: Beyond = None,
 ) -> EventPage:
-    """Everything that was reported, in order, numbered without gaps from 1."""
+    """Return the events of a sandbox, numbered from 1 without gaps."""
     kind = f"events-{order}"
     rows, more = await repository.page_of_events(
         session,
@@ -76,7 +88,7 @@ async def list_events(
     return EventPage(items=items, next_cursor=next_cursor, total_count=total, sandbox_id=sandbox.id)
 
 
-@router.get("/trajectory", summary="List what happened, without heartbeats")
+@router.get("/trajectory", summary="List a sandbox's events without heartbeats")
 async def get_trajectory(
     sandbox: VisibleSandbox,
     session: DbSession,
@@ -85,7 +97,7 @@ async def get_trajectory(
     limit: Limit = 50,
     cursor: paging.Cursor = None,
 ) -> Trajectory:
-    """The events without the heartbeats, which are counted instead."""
+    """Return the events of a sandbox without heartbeats, and a summary of the heartbeats."""
     kind = f"trajectory-{order}"
     rows, more = await repository.page_of_events(
         session,
@@ -114,15 +126,15 @@ async def get_trajectory(
     "/logs",
     summary="Read a sandbox's log",
     response_class=Response,
-    responses=_text("text/plain", "One event after the other; lines that belong to the one above are set in."),
+    responses=_text("text/plain", "One event after the other; continuation lines are indented."),
 )
 async def get_logs(
     sandbox: VisibleSandbox,
     user: CurrentUser,
     request: Request,
-    tail: Annotated[int, Query(ge=1, le=MAX_LOG_EVENTS, description="How many of the newest events.")] = 1000,
+    tail: Annotated[int, Query(ge=1, le=MAX_LOG_EVENTS, description="How many of the newest events to return.")] = 1000,
 ) -> Response:
-    """The newest events as text. Whatever a terminal would act on is written out."""
+    """Return the newest events as text. Terminal control characters are escaped."""
     lines = logs.lines(
         request.app.state.sessions, sandbox.id, after=max(0, sandbox.last_seq - tail), until=sandbox.last_seq
     )
@@ -131,14 +143,14 @@ async def get_logs(
 
 @router.get(
     "/diff",
-    summary="Show everything that a sandbox changed",
+    summary="Show all changes of a sandbox",
     response_class=Response,
     responses=_text("text/x-diff", "A unified diff."),
 )
 async def get_session_diff(
     sandbox: VisibleSandbox, user: CurrentUser, session: DbSession, request: Request
 ) -> Response:
-    """What the session changed in all. While it goes on: its edits so far, one after the other."""
+    """Return the diff of the whole session; while it is running, the edits so far, one after the other."""
     whole = await diffs.whole_session(session, sandbox)
     sessions = request.app.state.sessions
     pieces = diffs.edits(sessions, sandbox) if whole is None else whole.pieces(sessions, sandbox.id)
@@ -152,23 +164,31 @@ async def get_session_diff(
     responses=_text("text/x-diff", "A unified diff."),
 )
 async def get_diff(
-    sandbox: VisibleSandbox, user: CurrentUser, event_id: str, session: DbSession, request: Request
+    sandbox: VisibleSandbox,
+    user: CurrentUser,
+    event_id: Annotated[str, Path(description="Id of an `agent.file_edited` event.")],
+    session: DbSession,
+    request: Request,
 ) -> Response:
-    """The whole unified diff of an `agent.file_edited` event, whatever its size."""
+    """Return the complete unified diff of an `agent.file_edited` event, of any size."""
     found = await diffs.of_edit(session, sandbox, event_id)
     return _download(request, user, found.pieces(request.app.state.sessions, sandbox.id), media_type="text/x-diff")
 
 
 @router.get(
     "/blobs/{sha256}",
-    summary="Fetch a large value whole",
+    summary="Fetch a large value",
     response_class=Response,
     responses=_text("application/octet-stream", "The value that an event's `…_blob` field names."),
 )
 async def get_blob(
-    sandbox: VisibleSandbox, user: CurrentUser, sha256: str, session: DbSession, request: Request
+    sandbox: VisibleSandbox,
+    user: CurrentUser,
+    sha256: Annotated[str, Path(description="SHA-256 of the value, from a field of an event that ends in `_blob`.")],
+    session: DbSession,
+    request: Request,
 ) -> Response:
-    """A value that was too large for its event."""
+    """Return a value that was too large for its event."""
     size = await blobs.size_of(session, sandbox.id, sha256)
     if size is None:
         raise NotFound(f"sandbox {sandbox.id} has no blob {sha256[:64]!r}")
@@ -179,12 +199,12 @@ async def get_blob(
 
 @router.get(
     "/transcript",
-    summary="Download the agent's conversation",
+    summary="Download the agent's transcript",
     response_class=Response,
-    responses=_text("application/x-ndjson", "One JSON value a line."),
+    responses=_text("application/x-ndjson", "One JSON value per line."),
 )
 async def get_transcript(sandbox: VisibleSandbox, user: CurrentUser, session: DbSession, request: Request) -> Response:
-    """The conversation as the agent's SDK writes it, saved on every turn."""
+    """Return the conversation as the agent's SDK writes it; it is saved after every turn."""
     pieces = transcripts.pieces(request.app.state.sessions, await transcripts.get(session, sandbox))
     named = {"Content-Disposition": f'attachment; filename="{sandbox.id}.jsonl"'}
     return _download(request, user, pieces, media_type="application/x-ndjson", headers=named)

@@ -1,4 +1,4 @@
-"""Brings a subscription from where it was left to the present, with no gap and nothing twice."""
+"""Brings a subscription from its position to the present, without a gap and without sending an item twice."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,56 +10,56 @@ from omoi_os.stream.hub import Hub
 from omoi_os.stream.position import BEGINNING, Position
 from omoi_os.stream.reader import Item
 
-#: A client that takes nothing for so long while it catches up is gone or too slow.
+#: A client that reads nothing for this long during a backfill is gone or too slow.
 PATIENCE_SECONDS = 30.0
 
 
-async def catch_up(hub: Hub, subscription: Subscription) -> None:
-    """Bring everything behind `since`, first from the table, then from what the hub has at hand, then live.
+async def backfill(hub: Hub, subscription: Subscription) -> None:
+    """Send everything behind `since`, first from the table, then from the hub's recent items, then go live.
 
-    What is older than the outbox reaches is told as a `resync`, and the subscription begins now.
+    If `since` is older than the outbox, send a `resync` and start at the present.
     """
-    listener = subscription.listener
-    async with listener.catching_up:
+    client = subscription.client
+    async with client.backfilling:
         if subscription.since == BEGINNING:
             async with hub.reading() as connection:
                 subscription.since = await reader.oldest(connection)
         after = subscription.since
         if after > hub.position:
-            # Another process was ahead of this one, or it is no position of this database.
+            # Another process was ahead of this one, or the position is not from this database.
             async with hub.reading() as connection:
                 if not await reader.is_whole_after(connection, after):
-                    after = _begin_now(hub, subscription)
+                    after = _start_now(hub, subscription)
         while (items := hub.recent(after)) is None or _size(items) > MAX_BUFFERED:
             if items is not None:
-                after = await _bring(subscription, _slice(items))
+                after = await _send(subscription, _slice(items))
                 continue
             found, end = await _from_table(hub, subscription, after)
             if found is None:
-                after = _begin_now(hub, subscription)
+                after = _start_now(hub, subscription)
                 continue
-            await _bring(subscription, found)
+            await _send(subscription, found)
             after = end
         _write(subscription, items)
         hub.go_live(subscription)
 
 
-def _begin_now(hub: Hub, subscription: Subscription) -> Position:
-    """Not everything behind `since` is there: say so, and begin with what comes from now on."""
+def _start_now(hub: Hub, subscription: Subscription) -> Position:
+    """Send a `resync`, because rows behind `since` were deleted, and start at the present."""
     subscription.since = hub.position
-    reason = "since is older than what was kept; look at everything"
-    subscription.listener.say("resync", id=str(subscription.since), reason=reason)
+    reason = "since is older than the changes that were kept; reload everything"
+    subscription.client.send_control("resync", id=str(subscription.since), reason=reason)
     return subscription.since
 
 
 async def _from_table(hub: Hub, subscription: Subscription, after: Position) -> tuple[Sequence[Item] | None, Position]:
-    """The next items of the table up to where the hub is, which tells the later ones itself; None if some are gone."""
+    """Return the next items of the table up to the hub's position; None if some were deleted."""
     async with hub.reading() as connection:
         page = await reader.read(
             connection,
             after,
             where=subscription.where,
-            owner=subscription.listener.viewer.owner,
+            viewer=subscription.client.viewer.restricted_to,
             foreign=hub.foreign,
         )
         if not await reader.is_whole_after(connection, after):
@@ -68,28 +68,28 @@ async def _from_table(hub: Hub, subscription: Subscription, after: Position) -> 
     return [item for item in page.items if item.position <= reached], min(page.end, max(reached, after))
 
 
-async def _bring(subscription: Subscription, items: Sequence[Item]) -> Position:
-    """Write items and wait until the client has taken them; returns the last one's position."""
-    listener = subscription.listener
-    for begin in range(0, len(items), 20):
-        _write(subscription, items[begin : begin + 20])
+async def _send(subscription: Subscription, items: Sequence[Item]) -> Position:
+    """Send items, wait until the client has read them, and return the position of the last one."""
+    client = subscription.client
+    for start in range(0, len(items), 20):
+        _write(subscription, items[start : start + 20])
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                await listener.socket.drained()
+                await client.socket.drained()
         except TimeoutError:
-            listener.say("resync", id=str(listener.resumable), reason="too slow; resume with since")
-            listener.socket.hang_up(TOO_SLOW, "too slow; resume with since")
-            raise NotReady("the client takes nothing") from None
+            client.send_control("resync", id=str(client.resumable), reason="too slow; resume with since")
+            client.socket.hang_up(TOO_SLOW, "too slow; resume with since")
+            raise NotReady("the client stopped reading") from None
     return items[-1].position if items else subscription.since
 
 
 def _write(subscription: Subscription, items: Sequence[Item]) -> None:
-    """Hand over what it wants and no other subscription has brought."""
-    listener = subscription.listener
+    """Write the items that match and that no other subscription has delivered."""
+    client = subscription.client
     for item in items:
-        if subscription.wants(item) and not listener.was_told(item):
-            listener.position = item.position
-            listener.socket.write(item.frame)
+        if subscription.wants(item) and not client.was_sent(item):
+            client.position = item.position
+            client.socket.write(item.frame)
         subscription.reached = item.position
 
 
@@ -98,7 +98,7 @@ def _size(items: Sequence[Item]) -> int:
 
 
 def _slice(items: Sequence[Item]) -> Sequence[Item]:
-    """The first items that a socket takes at once; at least one."""
+    """Return the first items that fit into the buffer; at least one."""
     size = 0
     for number, item in enumerate(items):
         size += len(item.frame)
