@@ -1,4 +1,4 @@
-"""The page at `/docs`: renders `/openapi.json` with nothing but itself, so that it works without a network."""
+"""The page at `/docs`: renders `/openapi.json` without other files, so that it works offline."""
 
 import base64
 import hashlib
@@ -12,7 +12,7 @@ PAGE = (Path(__file__).parent / "docs.html").read_text()
 
 
 def _hash_of(tag: str) -> str:
-    """The hash that allows exactly this inline script or style, and no other."""
+    """Return the hash that allows exactly this inline script or style."""
     found = re.search(rf"<{tag}>(.*?)</{tag}>", PAGE, re.DOTALL)
     content = found.group(1) if found else ""
     return base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
@@ -32,5 +32,5 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/docs")
 async def show_docs() -> HTMLResponse:
-    """The page."""
+    """Return the page."""
     return HTMLResponse(PAGE, headers=HEADERS)

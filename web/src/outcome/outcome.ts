@@ -62,6 +62,7 @@ const TICKET_LABELS: Record<Ticket["status"], string> = {
   testing: "Testing",
   done: "Done",
   blocked: "Blocked",
+  failed: "Failed",
   cancelled: "Cancelled",
 };
 
