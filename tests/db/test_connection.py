@@ -17,9 +17,9 @@ async def test_our_statements_can_be_used_after_a_rollback(sessions: Sessions) -
                 await session.execute(text("SELECT 2"))
             async with in_session(session) as pipeline:
                 pipeline.send(ONE)
-                assert await pipeline.answers(last=True) == [[("1",)]]
+                assert await pipeline.results(last=True) == [[("1",)]]
             await session.rollback()
-        _, raw = await pipelines.on(await session.connection())
+        _, raw = await pipelines.open_pipeline(await session.connection())
         assert raw.prepared == set()
 
 
@@ -28,7 +28,7 @@ async def test_what_is_prepared_stays_so_while_nothing_is_rolled_back(sessions: 
         for _ in range(2):
             async with in_session(session, reading=True) as pipeline:
                 pipeline.send(ONE)
-                await pipeline.answers(last=True)
+                await pipeline.results(last=True)
             await session.rollback()
-        _, raw = await pipelines.on(await session.connection())
+        _, raw = await pipelines.open_pipeline(await session.connection())
         assert raw.prepared == {"t_one"}

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from omoi_os.db.base import plain_url
-from omoi_os.db.pipeline import BEGIN, COMMIT, Pipeline, Plain, Statement, joined, numbers
+from omoi_os.db.pipeline import BEGIN, COMMIT, Pipeline, Plain, Statement, array, text_array
 
 ADD = Statement("t_add", "INSERT INTO noted SELECT unnest($1::int8[])")
 LIST = Statement("t_list", "SELECT n, NULL FROM noted ORDER BY n")
@@ -29,13 +29,13 @@ async def test_answers_come_in_the_order_of_what_was_sent(connection: Plain) -> 
     for _ in range(2):
         pipeline = Pipeline(connection, set())
         pipeline.send(BEGIN)
-        pipeline.send(ADD, numbers([1, 2]))
+        pipeline.send(ADD, array([1, 2]))
         pipeline.send(LIST)
-        assert (await pipeline.answers(last=False))[2] == [("1", None), ("2", None)]
-        pipeline.send(SPLIT, joined(["ä", "{,\\"]))
+        assert (await pipeline.results(last=False))[2] == [("1", None), ("2", None)]
+        pipeline.send(SPLIT, text_array(["ä", "{,\\"]))
         pipeline.send(Statement("t_clear", "DELETE FROM noted"))
         pipeline.send(COMMIT)
-        assert (await pipeline.answers(last=True))[0] == [("ä",), ("{,\\",)]
+        assert (await pipeline.results(last=True))[0] == [("ä",), ("{,\\",)]
         await connection.execute("DEALLOCATE ALL")
         await connection.commit()
 
@@ -45,11 +45,11 @@ async def test_a_failure_rolls_back_and_leaves_the_connection_in_order(connectio
     prepared: set[str] = set()
     pipeline = Pipeline(connection, prepared)
     pipeline.send(BEGIN)
-    pipeline.send(ADD, numbers([1]))
+    pipeline.send(ADD, array([1]))
     pipeline.send(FAIL, "0")
     pipeline.send(COMMIT)
     with pytest.raises(psycopg.errors.DivisionByZero):
-        await pipeline.answers(last=last)
+        await pipeline.results(last=last)
 
     assert "t_add" in prepared
     assert "omoi_commit" not in prepared
@@ -58,7 +58,7 @@ async def test_a_failure_rolls_back_and_leaves_the_connection_in_order(connectio
     again.send(BEGIN)
     again.send(LIST)
     again.send(COMMIT)
-    assert await again.answers(last=True) == [[], [], []]
+    assert await again.results(last=True) == [[], [], []]
 
 
 async def test_a_lost_connection_is_an_error_and_closed(connection: Plain) -> None:
@@ -67,7 +67,7 @@ async def test_a_lost_connection_is_an_error_and_closed(connection: Plain) -> No
     pipeline.send(END)
     pipeline.send(COMMIT)
     with pytest.raises(psycopg.OperationalError):
-        await pipeline.answers(last=True)
+        await pipeline.results(last=True)
 
     assert connection.closed
 
@@ -77,6 +77,6 @@ async def test_who_stops_waiting_closes_the_connection(connection: Plain) -> Non
     pipeline.send(Statement("t_sleep", "SELECT pg_sleep(60)"))
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
-            await pipeline.answers(last=True)
+            await pipeline.results(last=True)
 
     assert connection.closed

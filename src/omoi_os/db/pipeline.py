@@ -1,4 +1,4 @@
-"""Statements sent together over one connection and answered together: a round trip for all of them, not for each."""
+"""Pipelines: several statements sent over one connection in one round trip."""
 
 import asyncio
 from collections import deque
@@ -16,8 +16,8 @@ from omoi_os.db.connection import Connection
 from omoi_os.errors import NotReady
 
 Plain = psycopg.AsyncConnection[tuple[Any, ...]]
-#: A row of an answer, as text.
-Found = tuple[str | None, ...]
+#: A row of a result, as text.
+Row = tuple[str | None, ...]
 
 _CLOSED = ""
 _FAILED = (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.PIPELINE_ABORTED)
@@ -25,35 +25,36 @@ _FAILED = (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.PIPELINE_ABORTED)
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What is prepared once on each connection, under its name."""
+    """A statement that is prepared once on each connection, under its name."""
 
     name: str
     text: str
 
 
 BEGIN = Statement("omoi_begin", "BEGIN")
-#: For statements whose values are arrays: until the transaction ends they are not planned anew for each.
-PLANNED = Statement("omoi_planned", "SET LOCAL plan_cache_mode = force_generic_plan")
+#: Plan statements without looking at their values until the transaction ends: for arrays that never pays off.
+PLAN_ONCE = Statement("omoi_plan_once", "SET LOCAL plan_cache_mode = force_generic_plan")
 COMMIT = Statement("omoi_commit", "COMMIT")
 ROLLBACK = Statement("omoi_rollback", "ROLLBACK")
 
 
-async def on(connection: AsyncConnection) -> tuple["Pipeline", Connection]:
-    """A pipeline on a connection of an engine of ours, and the driver's own connection."""
+async def open_pipeline(connection: AsyncConnection) -> tuple["Pipeline", Connection]:
+    """Return a pipeline on a connection of one of our engines, and the driver's connection."""
     raw = (await connection.get_raw_connection()).driver_connection
-    assert isinstance(raw, Connection)  # noqa: S101  `make_engine` makes no other
+    assert isinstance(raw, Connection)  # noqa: S101  `make_engine` creates no other
     return Pipeline(raw, raw.prepared), raw
 
 
 @asynccontextmanager
 async def in_session(session: AsyncSession, *, reading: bool = False) -> AsyncIterator["Pipeline"]:
-    """A pipeline in a session's transaction; with `reading` for one statement that needs no transaction.
+    """Open a pipeline in a session's transaction, after its pending changes were written.
 
-    What the session has not written yet is written before. `NotReady` when the database does not answer.
+    With `reading`, no transaction is started: that is for one statement that only reads. Raises `NotReady` if the
+    database does not answer.
     """
     await session.flush()
     connection = await session.connection()
-    pipeline, raw = await on(connection)
+    pipeline, raw = await open_pipeline(connection)
     if not reading and raw.pgconn.transaction_status == pq.TransactionStatus.IDLE:
         pipeline.send(BEGIN)
     try:
@@ -67,26 +68,26 @@ async def in_session(session: AsyncSession, *, reading: bool = False) -> AsyncIt
 
 
 class Pipeline:
-    """Sends statements over a connection that nobody else uses meanwhile.
+    """Sends statements over a connection that nothing else uses in the meantime.
 
-    `prepared` holds the names that this connection knows already, and is kept with it. Whatever raises `psycopg.Error`
-    leaves a connection that is either in order, its transaction rolled back, or closed.
+    `prepared` holds the names of the statements that are prepared on this connection. After a `psycopg.Error` the
+    connection is either usable, with its transaction rolled back, or closed.
     """
 
     def __init__(self, connection: Plain, prepared: set[str]) -> None:
         self._connection, self._prepared = connection, prepared
         self._encoding = connection.info.encoding
-        #: What will be answered: the name to remember for a preparation, None for a statement.
+        #: The results to come: a statement's name if it is being prepared, None if it is being executed.
         self._sent: deque[str | None] = deque()
 
     def send(self, statement: Statement, *values: str | None) -> None:
-        """Hand a statement over; it is on its way when the answers are asked for."""
+        """Send a statement; it reaches the server by the time `results` is called."""
         server = self._connection.pgconn
         name = statement.name.encode()
         if server.pipeline_status == pq.PipelineStatus.OFF:
             server.enter_pipeline_mode()
         if statement.name not in self._prepared and statement.name not in self._sent:
-            # Closing what is not there is no error, and what the driver had the server forget may be there or not.
+            # The driver may have dropped it on the server without our knowing; closing a missing one is no error.
             server.send_close_prepared(name)
             server.send_prepare(name, statement.text.encode(self._encoding))
             self._sent += (_CLOSED, statement.name)
@@ -94,9 +95,12 @@ class Pipeline:
         server.send_query_prepared(name, given)
         self._sent.append(None)
 
-    async def answers(self, *, last: bool) -> list[list[Found]]:
-        """The rows of each statement since the last time. `last` ends the pipeline: behind it stands the transaction's
-        own answer. `psycopg.Error` for the first statement that failed."""
+    async def results(self, *, last: bool) -> list[list[Row]]:
+        """Return the rows of each statement that was sent since the last call.
+
+        `last` ends the pipeline, so that the result of a COMMIT is known. Raises the `psycopg.Error` of the first
+        statement that failed.
+        """
         server = self._connection.pgconn
         try:
             if last:
@@ -113,13 +117,13 @@ class Pipeline:
             await self._end()
             await self._roll_back()
         except BaseException:
-            # Where it stands is not known any more.
+            # The state of the connection is unknown.
             server.finish()
             raise
         raise error
 
-    async def _receive(self, count: int) -> tuple[list[list[Found]], psycopg.Error | None]:
-        found: list[list[Found]] = []
+    async def _receive(self, count: int) -> tuple[list[list[Row]], psycopg.Error | None]:
+        found: list[list[Row]] = []
         error: psycopg.Error | None = None
         for _ in range(count):
             prepared = self._sent.popleft()
@@ -133,7 +137,7 @@ class Pipeline:
         return found, error
 
     async def _next(self) -> "pq.abc.PGresult":
-        """The answer to one statement, and the mark behind it."""
+        """Return the result of one statement, after the mark behind it was read."""
         server = self._connection.pgconn
         result = None
         while True:
@@ -144,13 +148,13 @@ class Pipeline:
             if part is None:
                 if result is not None:
                     return result
-                raise psycopg.OperationalError("the database sent no answer")
+                raise psycopg.OperationalError("the database sent no result")
             result = part
             if part.status == pq.ExecStatus.PIPELINE_SYNC:
                 return part
 
     async def _arrival(self) -> None:
-        """Until there is something to read, while what could not be sent at once goes out."""
+        """Wait until there is something to read, and send what could not be sent at once."""
         loop = asyncio.get_running_loop()
         server = self._connection.pgconn
         ready: asyncio.Future[None] = loop.create_future()
@@ -171,7 +175,7 @@ class Pipeline:
                 loop.remove_writer(server.socket)
 
     async def _end(self) -> None:
-        """Leave the pipeline; its own mark comes behind the answers."""
+        """Leave pipeline mode, after the mark behind the results was read."""
         self._sent.clear()
         while (await self._next()).status != pq.ExecStatus.PIPELINE_SYNC:
             pass
@@ -188,7 +192,7 @@ class Pipeline:
             raise error
 
 
-def _rows(result: "pq.abc.PGresult", encoding: str) -> list[Found]:
+def _rows(result: "pq.abc.PGresult", encoding: str) -> list[Row]:
     columns = range(result.nfields)
     return [
         tuple(None if (value := result.get_value(row, column)) is None else str(value, encoding) for column in columns)
@@ -196,11 +200,11 @@ def _rows(result: "pq.abc.PGresult", encoding: str) -> list[Found]:
     ]
 
 
-def joined(values: Sequence[str]) -> str:
-    """Texts without a unit separator in them, as `string_to_array(…, chr(31))` takes them apart."""
+def text_array(values: Sequence[str]) -> str:
+    """Return texts, which must not contain a unit separator, in one value for `string_to_array(…, chr(31))`."""
     return "\x1f".join(values)
 
 
-def numbers(values: Sequence[object]) -> str:
-    """Whatever needs no quotes, as the text of an array; None is null."""
+def array(values: Sequence[object]) -> str:
+    """Return values that need no quotes as an array literal; None becomes NULL."""
     return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"

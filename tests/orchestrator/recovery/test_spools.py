@@ -1,4 +1,4 @@
-"""Leftover spools are read in batches: nothing is lost or stored twice, and a large one holds no lock for long."""
+"""Leftover spools are stored in batches: nothing is lost or stored twice, and no lock is held for long."""
 
 import asyncio
 import hashlib
@@ -27,7 +27,7 @@ from tests.orchestrator.conftest import MakeContext
 
 
 def a_spool(first: int, last: int, **data: object) -> bytes:
-    """A worker's spool of these numbers; those before them were acknowledged and forgotten."""
+    """Return a worker's spool with these numbers; earlier ones were acknowledged and forgotten."""
     events = [Event("agent.message", {"text": f"{seq}", **data}, "agent", seq=seq) for seq in range(first, last + 1)]
     return b"".join(encode_frame(event) for event in [forgotten(first - 1), *events] if event.seq)
 
@@ -50,7 +50,7 @@ async def texts(session: AsyncSession, sandbox: Sandbox) -> list[str]:
 
 
 async def transactions(session: AsyncSession, sandbox: Sandbox) -> int:
-    """In how many transactions its events were stored."""
+    """Return in how many transactions its events were stored."""
     query = text("SELECT count(DISTINCT xmin::text) FROM sandbox_events WHERE sandbox_id = :id AND posted_seq > 0")
     return int((await session.execute(query, {"id": sandbox.id})).scalar_one())
 
@@ -75,9 +75,7 @@ def test_large_events_make_small_batches() -> None:
     assert all(size <= spools.BATCH_BYTES for size in sizes)
 
 
-async def test_a_reader_that_died_half_way_is_followed_by_one_that_goes_on(
-    session: AsyncSession, make_context: MakeContext
-) -> None:
+async def test_a_reader_continues_where_one_that_died_stopped(session: AsyncSession, make_context: MakeContext) -> None:
     sandbox = await a_sandbox(session)
     content = b"large"
     digest = hashlib.sha256(content).hexdigest()
@@ -91,7 +89,7 @@ async def test_a_reader_that_died_half_way_is_followed_by_one_that_goes_on(
 
     with pytest.raises(ConnectionError):
         await spools.store(make_context(), sandbox.id, data, find_blob=dies)
-    # What was stored before stays, and is acknowledged.
+    # The batches before it stay stored and acknowledged.
     assert await texts(session, sandbox) == [str(number) for number in range(1, 401)]
     await session.commit()
 

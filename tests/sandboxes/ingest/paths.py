@@ -89,7 +89,7 @@ class LockedPath(CarefulPath):
         """Store a request without the careful path; return no answers if it is left over."""
         async with self.sessions() as session:
             connection = await session.connection()
-            pipeline, _ = await pipelines.on(connection)
+            pipeline, _ = await pipelines.open_pipeline(connection)
             try:
                 return await self.run(pipeline, request)
             except BaseException:

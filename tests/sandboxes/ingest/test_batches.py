@@ -1,4 +1,4 @@
-"""Long batches: stored piece by piece, and answered as one."""
+"""Long batches are stored in pieces and answered as one."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.api.conftest import Worker
 
 
 async def post(worker: Worker, numbers: range, **other: dict[str, Any]) -> dict[str, Any]:
-    """Report events with these numbers; `other` says by the number, as `n7`, what is different about one."""
+    """Post events with these numbers; `other` has fields that replace those of one event, named `n7` for number 7."""
     events = [
         {"event_type": "agent.message", "seq": n, "event_data": {"n": n}} | other.get(f"n{n}", {}) for n in numbers
     ]
@@ -32,7 +32,7 @@ async def test_a_long_batch_is_answered_as_a_whole(ada: httpx.AsyncClient, worke
     assert (counts["agent.message"], counts["rejected"]) == (len(everything) - 1, 1)
 
 
-async def test_nothing_behind_a_gap_in_a_long_batch_is_stored(worker: Worker) -> None:
+async def test_nothing_beyond_a_gap_in_a_long_batch_is_stored(worker: Worker) -> None:
     events = [{"event_type": "agent.message", "seq": n} for n in range(1, LONG + 2 * PIECE) if n != PIECE + 5]
 
     answer = (await worker.client.post(worker.path("/events/batch"), json={"events": events})).json()

@@ -1,4 +1,4 @@
-"""The events of one sandbox add up to a quota at the most; what is acknowledged stays."""
+"""The quota for the total size of one sandbox's events; acknowledged events stay."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ LARGE = {"text": "x" * 9_000}
 
 
 async def post_until_refused(made: Writer, reporter: Reporter, kind: str) -> int:
-    """Post one event after the other; return how many were acknowledged."""
+    """Post one event after the other and return how many were acknowledged."""
     number = 0
     with pytest.raises(TooMany, match="OMOI_SANDBOX_EVENTS_MB"):  # noqa: PT012
         while number < 100:
@@ -30,7 +30,7 @@ async def post_until_refused(made: Writer, reporter: Reporter, kind: str) -> int
     return number
 
 
-# The first is stored by the process that remembers the sandbox's row, the second one by one.
+# The first type is stored by the fast path, the second by the careful path.
 @pytest.mark.parametrize("kind", ["agent.message", "agent.message_injected"])
 async def test_a_sandbox_that_has_used_up_its_quota_is_refused_and_loses_nothing(sessions: Sessions, kind: str) -> None:
     greedy, other = await make_reporters(sessions, 2, at_work=True)

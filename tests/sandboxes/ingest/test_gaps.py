@@ -1,4 +1,4 @@
-"""A number that a worker leaves out: nothing beyond it is stored, others go on, and it is told when it stays open."""
+"""A number that a worker leaves out: nothing beyond it is stored, and it is audited if it stays open."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -25,7 +25,7 @@ async def post(worker: Worker, *numbers: int) -> int:
 
 
 async def shown(ada: httpx.AsyncClient, worker: Worker) -> tuple[list[int], str | None]:
-    """The numbers that are stored, and since when one is missing."""
+    """Return the numbers that are stored, and since when one is missing."""
     listed = (await ada.get(worker.path("/events"), params={"event_type": "agent.message", "order": "asc"})).json()
     since: str | None = (await ada.get(worker.path())).json()["gap_since"]
     return [item["event_data"]["n"] for item in listed["items"]], since
@@ -45,7 +45,7 @@ async def test_beyond_a_gap_nothing_is_stored_and_the_gap_is_shown_until_it_clos
     assert await shown(ada, worker) == ([1, 2, 3, 4, 5], None)
 
 
-async def test_an_event_alone_beyond_a_gap_shows_it_too(ada: httpx.AsyncClient, worker: Worker) -> None:
+async def test_a_single_event_beyond_a_gap_shows_it_too(ada: httpx.AsyncClient, worker: Worker) -> None:
     alone = {"event_type": "agent.message", "seq": 2}
     assert (await worker.client.post(worker.path("/events"), json=alone)).status_code == 409
     assert (await shown(ada, worker))[1] is not None
@@ -64,7 +64,7 @@ async def test_a_gap_stalls_no_other_sandbox(app: FastAPI, ada: httpx.AsyncClien
         assert await shown(ada, other) == (list(range(1, 21)), None)
 
 
-async def test_a_gap_that_stays_open_is_told_once(
+async def test_a_gap_that_stays_open_is_audited_once(
     ada: httpx.AsyncClient, admin: httpx.AsyncClient, app: FastAPI, worker: Worker, sessions: Sessions
 ) -> None:
     async def look(session: AsyncSession, seconds: float) -> list[str]:

@@ -1,4 +1,4 @@
-"""How much memory posts may take: bounded for all, and for each, and never too little for one."""
+"""The memory of event requests: bounded for all and for each sandbox, and always enough for one request."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from omoi_os.sandboxes.ingest.memory_budget import BYTE_BYTES, REQUEST_BYTES, Me
 KIB = 1024
 
 
-def test_what_is_given_back_can_be_taken_again() -> None:
+def test_released_memory_can_be_reserved_again() -> None:
     budget = MemoryBudget(limit=4 * REQUEST_BYTES, each=2 * REQUEST_BYTES)
     for _ in range(10):
         with budget.reserve("a"), budget.reserve("a"), budget.reserve("b"), budget.reserve("b"):
@@ -16,7 +16,7 @@ def test_what_is_given_back_can_be_taken_again() -> None:
                 pass
 
 
-def test_one_sandbox_cannot_take_it_all() -> None:
+def test_one_sandbox_cannot_use_the_whole_budget() -> None:
     budget = MemoryBudget(limit=4 * REQUEST_BYTES, each=2 * REQUEST_BYTES)
     with budget.reserve("a"), budget.reserve("a"):
         with pytest.raises(TooMany), budget.reserve("a"):
@@ -25,7 +25,7 @@ def test_one_sandbox_cannot_take_it_all() -> None:
             pass
 
 
-def test_a_body_counts_as_it_comes_and_one_post_always_fits() -> None:
+def test_a_body_counts_as_it_is_received_and_one_request_always_fits() -> None:
     budget = MemoryBudget(limit=100 * KIB, each=100 * KIB)
     with budget.reserve("a") as large:
         for _ in range(10):

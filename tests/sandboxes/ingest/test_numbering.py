@@ -167,10 +167,10 @@ def test_the_same_number_with_other_content_keeps_the_first_event(
 
 
 @given(ANY_STREAM, ANY_STREAM)
-def test_whoever_knows_only_the_repeated_ids_decides_alike_or_asks(
+def test_the_same_is_decided_without_the_stored_events_unless_they_are_asked_for(
     earlier: list[JudgedEvent], batch: list[JudgedEvent]
 ) -> None:
-    """The fast path does not look stored events up: it makes sure that no id is repeated, and numbers the rest."""
+    """The fast path does not read the stored events; it only knows which ids are repeated."""
     log = Log()
     log.post(earlier)
     ids = {each.event.event_id for each in batch}

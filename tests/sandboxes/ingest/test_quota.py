@@ -1,4 +1,4 @@
-"""How much one sandbox may report."""
+"""The rate limit for the events of one sandbox."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from omoi_os.errors import TooMany
 from omoi_os.sandboxes.ingest.quota import AT_ONCE, MAX_HELD, PACE, Quota
 
 
-def test_whoever_reports_too_much_waits_and_nobody_else_does() -> None:
+def test_a_sandbox_that_posts_too_many_events_waits_and_no_other_does() -> None:
     now = 100.0
     quota = Quota(rate=10, burst=20, clock=lambda: now)
     quota.charge("a", 25)
@@ -20,7 +20,7 @@ def test_whoever_reports_too_much_waits_and_nobody_else_does() -> None:
     quota.check("a")
 
 
-def test_silence_saves_up_no_more_than_a_burst() -> None:
+def test_an_idle_sandbox_may_post_no_more_than_a_burst() -> None:
     now = 100.0
     quota = Quota(rate=10, burst=20, clock=lambda: now)
     quota.charge("a", 1)
@@ -31,7 +31,7 @@ def test_silence_saves_up_no_more_than_a_burst() -> None:
         quota.check("a")
 
 
-async def test_refusals_are_held_back_but_not_without_end() -> None:
+async def test_only_so_many_refusals_are_delayed() -> None:
     quota = Quota()
     held = [asyncio.create_task(quota.hold("a", seconds=60)) for _ in range(MAX_HELD)]
     await asyncio.sleep(0)
@@ -45,7 +45,7 @@ async def test_refusals_are_held_back_but_not_without_end() -> None:
     assert await quota.hold("a", seconds=0)
 
 
-async def test_a_burst_is_taken_at_a_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_burst_is_stored_at_a_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
 
     async def note(seconds: float) -> None:

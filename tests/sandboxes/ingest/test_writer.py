@@ -1,4 +1,4 @@
-"""The writer of an API process: one commit for many, in order, bounded, and nobody pays for another's failure."""
+"""The writer of an API process: one commit for many requests, in order and bounded; failures stay with their sender."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,12 +22,12 @@ from omoi_os.stream.models import Outbox
 from tests.api_process import Reporter, make_reporters
 
 
-def stays() -> bool:
+def never() -> bool:
     return False
 
 
 def post(
-    made: Writer, reporter: Reporter, *events: dict[str, Any], gone: Callable[[], bool] = stays
+    made: Writer, reporter: Reporter, *events: dict[str, Any], gone: Callable[[], bool] = never
 ) -> "asyncio.Task[Answer]":
     batch = parsing.judge([{"event_type": "agent.message"} | event for event in events], Masker())
     work = made.submit(reporter.id, token_hash(reporter.token), batch, alone=False, sender=Sender(100, gone))
@@ -44,20 +44,20 @@ def a_writer(sessions: Sessions) -> Writer:
     return Writer(sessions, MemoryBus())
 
 
-async def test_what_arrives_during_a_commit_goes_into_the_next_one(sessions: Sessions) -> None:
+async def test_requests_that_arrive_during_a_commit_are_stored_by_the_next(sessions: Sessions) -> None:
     reporters = await make_reporters(sessions, 5, at_work=True)
     made = a_writer(sessions)
 
     await asyncio.gather(*(post(made, each, {"seq": n}) for n in range(1, 9) for each in reporters))
 
     async with sessions() as session:
-        told = (await session.execute(select(Outbox).where(Outbox.first_seq > 1))).scalars().all()
-    assert len({row.xid for row in told}) <= 3
+        published = (await session.execute(select(Outbox).where(Outbox.first_seq > 1))).scalars().all()
+    assert len({row.xid for row in published}) <= 3
     for each in reporters:
-        assert [(row.first_seq, row.last_seq) for row in told if row.sandbox_id == each.id][-1][1] == 9
+        assert [(row.first_seq, row.last_seq) for row in published if row.sandbox_id == each.id][-1][1] == 9
 
 
-async def test_order_is_kept_when_a_post_in_between_changes_a_state(sessions: Sessions) -> None:
+async def test_order_is_kept_when_a_request_in_between_changes_a_state(sessions: Sessions) -> None:
     (reporter,) = await make_reporters(sessions, 1)
     made = a_writer(sessions)
     kinds = ["agent.started", "agent.message", "agent.message", "agent.failed", "agent.message", "agent.message"]
@@ -72,7 +72,7 @@ async def test_order_is_kept_when_a_post_in_between_changes_a_state(sessions: Se
     assert [answer.last_seq for answer in recorded if isinstance(answer, BatchResult)] == [1, 2, 3, 4, 5, 6]
 
 
-async def test_a_commit_that_fails_hurts_only_who_made_it_fail(sessions: Sessions) -> None:
+async def test_a_failed_commit_affects_only_the_request_that_caused_it(sessions: Sessions) -> None:
     reporters = await make_reporters(sessions, 4, at_work=True)
     async with sessions.begin() as session:
         await session.execute(
@@ -97,7 +97,7 @@ async def test_a_commit_that_fails_hurts_only_who_made_it_fail(sessions: Session
         assert await stored(sessions, each) == ["sandbox.created", "1", "2"]
 
 
-async def test_a_connection_that_is_lost_in_a_commit_answers_nobody_falsely(sessions: Sessions) -> None:
+async def test_a_connection_lost_in_a_commit_gives_no_false_answer(sessions: Sessions) -> None:
     reporters = await make_reporters(sessions, 3, at_work=True)
     async with sessions.begin() as session:
         await session.execute(
@@ -123,7 +123,7 @@ async def test_a_connection_that_is_lost_in_a_commit_answers_nobody_falsely(sess
     assert [await stored(sessions, each) for each in reporters] == [["sandbox.created", "1"]] * 3
 
 
-async def test_a_sandbox_whose_row_is_held_delays_nobody_else(sessions: Sessions) -> None:
+async def test_a_sandbox_whose_row_is_locked_delays_no_other(sessions: Sessions) -> None:
     held, free = await make_reporters(sessions, 2, at_work=True)
     made = a_writer(sessions)
     async with sessions() as session:
@@ -138,19 +138,19 @@ async def test_a_sandbox_whose_row_is_held_delays_nobody_else(sessions: Sessions
     assert await stored(sessions, held) == ["sandbox.created", "1"]
 
 
-async def test_a_post_whose_sender_hangs_up_while_it_waits_is_not_stored(sessions: Sessions) -> None:
+async def test_a_request_whose_client_disconnects_while_it_waits_is_not_stored(sessions: Sessions) -> None:
     held, free = await make_reporters(sessions, 2, at_work=True)
     made = a_writer(sessions)
-    hung_up: set[int] = set()
+    disconnected: set[int] = set()
     async with sessions() as session:
         await repository.lock(session, held.id)
-        # The first is being served apart when the others come, of whom one does not wait for the answer.
+        # The careful path is storing the first request when the others arrive; the client of one disconnects.
         first = post(made, held, {"seq": 1, "event_data": {"n": 1}})
         await post(made, free, {"event_data": {"n": 1}})
-        leaving = post(made, held, {"seq": 2, "event_data": {"n": 2}}, gone=lambda: 2 in hung_up)
-        staying = post(made, held, {"seq": 2, "event_data": {"n": "other 2"}}, gone=lambda: 3 in hung_up)
+        leaving = post(made, held, {"seq": 2, "event_data": {"n": 2}}, gone=lambda: 2 in disconnected)
+        staying = post(made, held, {"seq": 2, "event_data": {"n": "other 2"}}, gone=lambda: 3 in disconnected)
         await post(made, free, {"event_data": {"n": 2}})
-        hung_up.add(2)
+        disconnected.add(2)
         await session.commit()
     answers = await asyncio.gather(first, leaving, staying, return_exceptions=True)
 
@@ -159,7 +159,7 @@ async def test_a_post_whose_sender_hangs_up_while_it_waits_is_not_stored(session
     assert await stored(sessions, free) == ["sandbox.created", "1", "2"]
 
 
-async def test_too_much_at_once_is_refused_and_the_rest_is_stored(
+async def test_too_many_waiting_requests_are_refused_and_the_others_are_stored(
     sessions: Sessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (reporter,) = await make_reporters(sessions, 1, at_work=True)

@@ -182,7 +182,7 @@ class EventLog:
 
 
 def is_work(event: Event) -> bool:
-    """Tell whether an event shows that work goes on. A heartbeat does if a command is running."""
+    """Tell whether an event shows that the agent is working. A heartbeat does while a command is running."""
     return event.event_type != EventType.AGENT_HEARTBEAT or event.event_data.get("busy") is True
 
 

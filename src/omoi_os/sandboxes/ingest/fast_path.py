@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 
 from omoi_os.bus.base import Bus, Notice, Topic
-from omoi_os.db.pipeline import BEGIN, COMMIT, PLANNED, ROLLBACK, Found, Pipeline, joined, numbers
+from omoi_os.db.pipeline import BEGIN, COMMIT, PLAN_ONCE, ROLLBACK, Pipeline, Row, array, text_array
 from omoi_os.errors import BadToken, OmoiError
 from omoi_os.sandboxes.ingest import statements
 from omoi_os.sandboxes.ingest.careful_path import EFFECTS, ended
@@ -60,7 +60,7 @@ async def store_cached(
         return []
     notice = bus.notice(Topic.STREAM, "")
     pipeline.send(BEGIN)
-    pipeline.send(PLANNED)
+    pipeline.send(PLAN_ONCE)
     posted = [request for sandbox_id in numbered for request in requests[sandbox_id]]
     _send_cached(pipeline, [log for log, _ in numbered.values()], posted, notice, now=now)
     try:
@@ -94,15 +94,15 @@ async def store_locked(
     outcome, logs = await _lock_and_number(pipeline, requests, now=now, max_bytes=max_bytes)
     if not logs:
         pipeline.send(ROLLBACK)
-        await pipeline.answers(last=True)
+        await pipeline.results(last=True)
         return outcome
     notice = bus.notice(Topic.STREAM, "")
     pipeline.send(statements.INSERT, *statements.event_columns(logs), now.isoformat())
     await _reach(pipeline, "after_insert")
     pipeline.send(
         statements.UPDATE,
-        joined([log.sandbox_id for log in logs]),
-        numbers([log.before.last_seq + 1 for log in logs]),
+        text_array([log.sandbox_id for log in logs]),
+        array([log.before.last_seq + 1 for log in logs]),
         *statements.new_positions(logs),
         Change.SANDBOX_EVENT.value,
         notice.channel,
@@ -110,7 +110,7 @@ async def store_locked(
     )
     await _reach(pipeline, "before_commit")
     pipeline.send(COMMIT)
-    await pipeline.answers(last=True)
+    await pipeline.results(last=True)
     failpoint.reach("after_commit_before_ack")
     if notice.committed is not None:
         notice.committed()
@@ -146,11 +146,11 @@ async def _lock_and_number(
 ) -> tuple[Outcome, list[EventLog]]:
     ids, names = statements.event_ids(request for some in requests.values() for request in some)
     pipeline.send(BEGIN)
-    pipeline.send(PLANNED)
-    pipeline.send(statements.LOCK, joined(sorted(requests)))
+    pipeline.send(PLAN_ONCE)
+    pipeline.send(statements.LOCK, text_array(sorted(requests)))
     if ids:
         pipeline.send(statements.SELECT_KNOWN, ids, names)
-    _, _, rows, *known = await pipeline.answers(last=False)
+    _, _, rows, *known = await pipeline.results(last=False)
     locked = {str(row[0]): row for row in rows}
     repeated = {str(row[0]) for found in known for row in found}
     outcome = Outcome(left_over=set(requests) - set(locked) | repeated)
@@ -174,7 +174,7 @@ async def _lock_and_number(
     return outcome, logs
 
 
-def _position(row: Found) -> Position:
+def _position(row: Row) -> Position:
     _, token_hash, _, _, fence, last_seq, acked_seq, counts, size, _ = row
     event_counts = msgspec.json.decode(counts or "{}", type=dict[str, int])
     return Position(
@@ -192,14 +192,14 @@ def _send_cached(
 ) -> None:
     pipeline.send(
         statements.STORE_CACHED,
-        joined([log.sandbox_id for log in logs]),
-        joined([log.before.token_hash for log in logs]),
-        numbers([log.before.fence for log in logs]),
-        numbers([log.before.last_seq for log in logs]),
-        numbers([log.before.acked_seq for log in logs]),
+        text_array([log.sandbox_id for log in logs]),
+        text_array([log.before.token_hash for log in logs]),
+        array([log.before.fence for log in logs]),
+        array([log.before.last_seq for log in logs]),
+        array([log.before.acked_seq for log in logs]),
         *statements.new_positions(logs),
         *statements.event_ids(requests),
-        joined(sorted(ENDED)),
+        text_array(sorted(ENDED)),
         *statements.event_columns(logs),
         now.isoformat(),
         Change.SANDBOX_EVENT.value,
@@ -213,13 +213,13 @@ async def _commit_cached(pipeline: Pipeline) -> set[str]:
     stored: set[str] = set()
     if failpoint.ARMED:
         # One statement inserts and updates, so both failpoints are behind it.
-        _, _, rows = await pipeline.answers(last=False)
+        _, _, rows = await pipeline.results(last=False)
         stored = {str(row[0]) for row in rows}
         if stored:
             failpoint.reach("after_insert")
             failpoint.reach("before_commit")
     pipeline.send(COMMIT)
-    results = await pipeline.answers(last=True)
+    results = await pipeline.results(last=True)
     if not failpoint.ARMED:
         stored = {str(row[0]) for row in results[2]}
     if stored:
@@ -230,5 +230,5 @@ async def _commit_cached(pipeline: Pipeline) -> set[str]:
 async def _reach(pipeline: Pipeline, name: str) -> None:
     """Reach a failpoint once everything sent before it has been executed."""
     if failpoint.ARMED:
-        await pipeline.answers(last=False)
+        await pipeline.results(last=False)
         failpoint.reach(name)

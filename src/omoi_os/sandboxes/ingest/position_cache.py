@@ -8,7 +8,7 @@ MAX_POSITIONS = 10_000
 
 
 class PositionCache:
-    """Keeps the most recently used positions. Whoever uses one compares it with the row before storing anything."""
+    """Keeps the positions that were used last. They must be compared with the rows before anything is stored."""
 
     def __init__(self, *, limit: int = MAX_POSITIONS) -> None:
         self._limit = limit

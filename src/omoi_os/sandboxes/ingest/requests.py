@@ -9,7 +9,7 @@ from omoi_os.sandboxes.ingest.event_log import Answer
 from omoi_os.sandboxes.ingest.numbering import Batch
 
 
-def _connected() -> bool:
+def _never() -> bool:
     return False
 
 
@@ -18,7 +18,7 @@ class Sender:
     """The client of a request: how many bytes it sent, and whether it has disconnected since."""
 
     size: int
-    gone: Callable[[], bool] = _connected
+    gone: Callable[[], bool] = _never
 
 
 class SenderGone(Exception):

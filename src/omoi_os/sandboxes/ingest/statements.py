@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from omoi_os.db.pipeline import Statement, joined, numbers
+from omoi_os.db.pipeline import Statement, array, text_array
 from omoi_os.sandboxes.ingest.event_log import EventLog
 from omoi_os.sandboxes.ingest.requests import EventRequest
 
@@ -137,7 +137,7 @@ def event_ids(requests: Iterable[EventRequest]) -> tuple[str, str]:
         for judged in request.batch.events
         if judged.event.event_id
     ]
-    return joined([sandbox_id for sandbox_id, _ in found]), joined([event_id for _, event_id in found])
+    return text_array([sandbox_id for sandbox_id, _ in found]), text_array([event_id for _, event_id in found])
 
 
 def event_columns(logs: Sequence[EventLog]) -> tuple[str, ...]:
@@ -152,8 +152,8 @@ def event_columns(logs: Sequence[EventLog]) -> tuple[str, ...]:
     ]
     ids, seqs, names, fences, posted, types, texts, sources, moments = zip(*rows, strict=True)
     return (
-        *(joined(ids), numbers(seqs), joined(names), numbers(fences), numbers(posted)),
-        *(joined(types), joined(texts), joined(sources), numbers(moments)),
+        *(text_array(ids), array(seqs), text_array(names), array(fences), array(posted)),
+        *(text_array(types), text_array(texts), text_array(sources), array(moments)),
     )
 
 
@@ -161,10 +161,10 @@ def new_positions(logs: Sequence[EventLog]) -> tuple[str, ...]:
     """Return the columns of the sandboxes' rows that the events of these logs change."""
     after = [log.position for log in logs]
     return (
-        numbers([each.last_seq for each in after]),
-        numbers([each.acked_seq for each in after]),
-        joined([msgspec.json.encode(each.event_counts).decode() for each in after]),
-        numbers([log.added_bytes for log in logs]),
-        numbers([log.heartbeat_at and log.heartbeat_at.isoformat() for log in logs]),
-        numbers([log.work_at and log.work_at.isoformat() for log in logs]),
+        array([each.last_seq for each in after]),
+        array([each.acked_seq for each in after]),
+        text_array([msgspec.json.encode(each.event_counts).decode() for each in after]),
+        array([log.added_bytes for log in logs]),
+        array([log.heartbeat_at and log.heartbeat_at.isoformat() for log in logs]),
+        array([log.work_at and log.work_at.isoformat() for log in logs]),
     )

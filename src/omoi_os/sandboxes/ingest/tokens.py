@@ -54,7 +54,7 @@ class TokenCache:
                 raise Forbidden("only the worker inside the sandbox can do this, with its own token")
             async with in_session(session, reading=True) as pipeline:
                 pipeline.send(_SELECT_OWNER, hashed)
-                (rows,) = await pipeline.answers(last=True)
+                (rows,) = await pipeline.results(last=True)
             # `identify` finds out why a token is not valid, which takes longer.
             sandbox_id = str(rows[0][0]) if rows else (await service.identify(session, token)).id
         self._owners[hashed] = sandbox_id

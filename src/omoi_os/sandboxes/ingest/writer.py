@@ -154,7 +154,7 @@ class Writer:
     async def _store_fast(self, connection: AsyncConnection, requests: dict[str, list[EventRequest]]) -> set[str]:
         """Store and answer what the fast path can, and return the sandboxes that are left to the careful path."""
         everything = [request for some in requests.values() for request in some]
-        pipeline, raw = await pipelines.on(connection)
+        pipeline, raw = await pipelines.open_pipeline(connection)
         now, rest = self._clock.now(), requests
         try:
             rest = await self._store_cached(pipeline, requests, now=now)

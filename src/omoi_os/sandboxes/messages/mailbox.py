@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.base import Bus, Topic
-from omoi_os.db.pipeline import Found, Statement, in_session
+from omoi_os.db.pipeline import Row, Statement, in_session
 from omoi_os.projects.visibility import visible_sql
 from omoi_os.sandboxes.repository import ID
 from omoi_os.stream.models import ORDER, Change
@@ -100,7 +100,7 @@ async def lock(session: AsyncSession, sandbox_id: str, *, viewer: UUID | None) -
     async with in_session(session) as pipeline:
         for statement in (_LOCK, _QUEUE_STATE):
             pipeline.send(statement, sandbox_id, str(viewer) if viewer else None)
-        rows, ((queued, newest),) = (await pipeline.answers(last=True))[-2:]
+        rows, ((queued, newest),) = (await pipeline.results(last=True))[-2:]
     if not rows:
         return None
     project_id, task_id, purpose, status, end_reason = rows[0]
@@ -129,7 +129,7 @@ async def enqueue(session: AsyncSession, bus: Bus, recipient: Recipient, message
             json.dumps(message.published),
             *(notice.channel, notice.payload),
         )
-        await pipeline.answers(last=True)
+        await pipeline.results(last=True)
 
 
 async def queued(
@@ -144,9 +144,9 @@ async def queued(
         return []
     async with in_session(session, reading=True) as pipeline:
         pipeline.send(_QUEUED, sandbox_id, token_hash, str(after) if after else None, str(limit))
-        (rows,) = await pipeline.answers(last=True)
+        (rows,) = await pipeline.results(last=True)
     return [_shown(row) for row in rows]
 
 
-def _shown(row: Found) -> dict[str, str]:
+def _shown(row: Row) -> dict[str, str]:
     return {name: str(value) for name, value in zip(_FIELDS, row, strict=True)}
