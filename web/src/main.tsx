@@ -12,7 +12,7 @@ import { syncTimes } from "./ui/time/time-preference";
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
-      // What the browser believes about its network does not matter: a request that fails says so.
+      // Ignore what the browser believes about its network: send the request and report its failure.
       networkMode: "always",
       refetchOnReconnect: true,
       staleTime: 30_000,

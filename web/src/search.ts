@@ -1,4 +1,4 @@
-/** What stands behind the `?` of each page: bad values are left out, so that any link opens. */
+/** Search parameters of each page. Invalid values are dropped, so that any link opens. */
 
 type Raw = Record<string, unknown>;
 
@@ -39,20 +39,20 @@ const DIFFS = ["session"] as const;
 
 export interface SandboxSearch {
   view?: View;
-  /** The number of an event that is shown and highlighted. */
+  /** The number of an event to show and highlight. */
   ev?: number;
-  /** The number of the event that replay stands at. */
+  /** The number of the event at the replay position. */
   t?: number;
-  /** Kinds of events that are shown, with commas between; all without it. */
+  /** The kinds of events to show, separated by commas; all by default. */
   kinds?: string;
   q?: string;
-  /** What is looked for in the terminal. */
+  /** The search text of the terminal. */
   find?: string;
-  /** What the paths of the changed files have in them. */
+  /** A filter for paths of changed files. */
   path?: string;
-  /** The changes of the whole session are shown; turn by turn without it. */
+  /** `session` shows the diff of the whole session; by default it is shown by turn. */
   diff?: (typeof DIFFS)[number];
-  /** The file whose change over the whole session is shown. */
+  /** The file whose session diff is shown. */
   file?: string;
 }
 

@@ -13,10 +13,10 @@ export type Message = Schemas["MessageOut"];
 export type MessageIn = Schemas["MessageIn"];
 export type Project = Schemas["ProjectOut"];
 
-/** What the server said no to, in its own sentence. */
+/** An error response of the API, with the server's own message. */
 export class ApiError extends Error {
   readonly status: number;
-  /** For bad input: what is wrong with each field, by its name. */
+  /** For invalid input: the message for each field, by field name. */
   readonly fields: Readonly<Record<string, string>>;
 
   constructor(status: number, detail: string, fields: Readonly<Record<string, string>> = {}) {
@@ -27,12 +27,12 @@ export class ApiError extends Error {
   }
 }
 
-/** Why something failed, in one sentence, whatever was thrown. */
+/** Return why something failed in one sentence, whatever was thrown. */
 export function errorMessage(error: unknown): string {
   return error instanceof ApiError ? error.message : "the server is unreachable; check that it is running";
 }
 
-/** Told when the browser's session is no longer known. */
+/** Dispatches `signed-out` when the server no longer knows the browser's session. */
 export const signedOut = new EventTarget();
 
 const errorResponses: Middleware = {
@@ -42,10 +42,10 @@ const errorResponses: Middleware = {
   },
 };
 
-/** Agents' events stay as they are: who shows them takes colours from them and writes out the rest. */
+/** Events are left as they are: the components that show them interpret colours and escape the rest. */
 const RAW = /\/(?:events|trajectory)$/;
 
-/** In names, titles, messages and whatever else is answered nothing acts: no text is turned around, none hides. */
+/** Escape control characters in every other response, so that no name, title or message can hide or reorder text. */
 const readable: Middleware = {
   async onResponse({ response, schemaPath }) {
     const type = response.headers.get("content-type") ?? "";
@@ -55,7 +55,7 @@ const readable: Middleware = {
       typeof value === "string" ? escapeControls(value) : value,
     );
     const fresh = new Headers(headers);
-    // It speaks of the bytes that came.
+    // The length describes the original bytes.
     fresh.delete("content-length");
     return new Response(JSON.stringify(said), { status, statusText, headers: fresh });
   },
@@ -81,28 +81,28 @@ async function toApiError(response: Response): Promise<ApiError> {
 }
 
 export const api = createClient<paths>({ baseUrl: "/" });
-// The last one is the first to hear an answer.
+// Middleware runs in reverse order for responses.
 api.use(errorResponses, readable);
 
-/** The body of an answer; errorResponses have been thrown before. */
+/** Return the body of a response. Error responses have already been thrown as `ApiError`. */
 export async function unwrap<T>(call: Promise<{ data?: T }>): Promise<T> {
   const { data } = await call;
   return data as T;
 }
 
-/** An address of the API that answers with text, fetched whole. */
+/** Fetch the whole text of an API path that answers with plain text. */
 export async function fetchText(path: string, signal?: AbortSignal): Promise<string> {
   const response = await fetch(path, { signal });
   if (!response.ok) throw await toApiError(response);
   return response.text();
 }
 
-/** Ask whether the session still holds; who asked in vain is told by `signedOut`. A server that is away says nothing. */
+/** Check that the session is still valid. `signedOut` fires if it is not; an unreachable server changes nothing. */
 export async function checkSession(): Promise<void> {
   await api.GET("/api/v1/auth/me").catch(() => undefined);
 }
 
-/** A name for one wish: the same wish sent twice is fulfilled once. `randomUUID` is missing on plain http. */
+/** Return a key for one request, so that sending it twice has one effect. `randomUUID` is missing on plain HTTP. */
 export function newIdempotencyKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -4,7 +4,7 @@ import { refetchWhenSettled, invalidate } from "./invalidate";
 
 const KEY = ["things", 1];
 
-/** A query whose answers are given by hand. */
+/** A query whose results the test provides. */
 function asked() {
   const queries = new QueryClient();
   const answers: ((value: string) => void)[] = [];

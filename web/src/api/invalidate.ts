@@ -1,17 +1,17 @@
 import type { Query, QueryClient, QueryKey } from "@tanstack/react-query";
 
-/** Those that something has made old while they were being loaded. */
+/** Queries that a change made stale while they were loading. */
 const overtaken = new WeakSet<Query>();
 
-/** What lies under a key has become old: load it again where it is shown, and when it is shown. */
+/** Mark everything under a key as stale: what is shown is loaded again now, the rest when it is shown. */
 export function invalidate(queries: QueryClient, queryKey: QueryKey): void {
   refetchWhenSettled(queries, queryKey);
   void queries.invalidateQueries({ queryKey, predicate: ({ state }) => state.fetchStatus === "idle" });
 }
 
 /**
- * What is being loaded under a key may have been read before a change. It is not dropped, as there may be no end of
- * changes, but followed by another look.
+ * Load again whatever is loading under a key, once it has finished. It may have been read before the change. It is not
+ * cancelled, because a steady stream of changes would then prevent it from ever finishing.
  */
 export function refetchWhenSettled(queries: QueryClient, queryKey: QueryKey): void {
   for (const query of queries.getQueryCache().findAll({ queryKey }))

@@ -7,7 +7,7 @@ export function isScripted(overview: Pick<Overview, "versions"> | undefined): bo
   return overview?.versions.model === "scripted";
 }
 
-/** Says, where work is requested, that no model is configured. */
+/** A notice, shown where work is requested, that no model is configured. */
 export function ModelNotice() {
   const { data } = useQuery(overviewQuery);
   if (!isScripted(data)) return null;

@@ -19,7 +19,7 @@ export interface Totals {
   tokens: number;
 }
 
-/** What the days come to. */
+/** Return the sums over all days. */
 export function totals(days: readonly Day[]): Totals {
   const sum: Totals = { outcomes: { verified: 0, unchecked: 0, failed: 0, no_result: 0 }, cost_usd: 0, simulated_cost_usd: 0, tokens: 0 };
   for (const day of days) {
@@ -31,7 +31,7 @@ export function totals(days: readonly Day[]): Totals {
   return sum;
 }
 
-/** A day as an axis shows it: 16 Nov. The date is one of UTC, and is not moved into another day. */
+/** Format a day for an axis: 16 Nov. The date is in UTC and is not converted to the local time zone. */
 export function dayLabel(date: string): string {
   return new Date(`${date}T00:00:00Z`).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 }

@@ -11,7 +11,7 @@ const EVERY_MS = 30_000;
 
 type Warning = Overview["warnings"][number];
 
-/** What of the platform needs attention, for those who can do something about it. */
+/** The oldest warning about the platform, for administrators. */
 export function WarningBanner() {
   const isAdmin = useQuery(meQuery).data?.role === "admin";
   const { data } = useQuery({ ...overviewQuery, enabled: isAdmin, refetchInterval: EVERY_MS });
@@ -31,7 +31,7 @@ export function WarningBanner() {
   );
 }
 
-/** All of them, oldest first. */
+/** All warnings, oldest first. */
 export function WarningList({ warnings }: { warnings: readonly Warning[] }) {
   if (warnings.length === 0) return null;
   return (

@@ -4,13 +4,13 @@ import type { Tone } from "@/ui/badge";
 
 export type Outcome = components["schemas"]["Outcome"];
 
-/** How something is shown: its colour and its words. */
+/** How a status is shown. */
 export interface StatusStyle {
   tone: Tone;
   label: string;
 }
 
-/** The one place that decides how an outcome looks. The server decides the outcome itself. */
+/** The colour and label of each outcome. The server decides the outcome itself. */
 export const OUTCOME_STYLES: Record<Outcome, StatusStyle> = {
   open: { tone: "neutral", label: "Open" },
   in_progress: { tone: "info", label: "In progress" },
@@ -20,16 +20,18 @@ export const OUTCOME_STYLES: Record<Outcome, StatusStyle> = {
   no_result: { tone: "warn", label: "Ended without a result" },
 };
 
-/** The outcomes of what has ended, the best first. */
+/** The outcomes of ended work, best first. */
 export const FINAL = ["verified", "unchecked", "failed", "no_result"] as const satisfies readonly Outcome[];
 
-/** Whatever the stream or an event carries; null if it is no outcome. */
+/** Return a value from the stream or an event as an outcome; null if it is none. */
 export function outcomeIn(value: unknown): Outcome | null {
   return typeof value === "string" && Object.hasOwn(OUTCOME_STYLES, value) ? (value as Outcome) : null;
 }
 
-/** The verdict that a `task.verified` event carries. Events of earlier versions have none: there, `verified` without
- * a single check proved nothing. */
+/**
+ * Return the verdict of a `task.verified` event. Events without a `verdict` field are `unchecked` if they have no
+ * checks.
+ */
 export function verdictOf(data: Readonly<Record<string, unknown>>): Outcome {
   const verdict = outcomeIn(data.verdict);
   if (verdict !== null) return verdict;
@@ -43,14 +45,14 @@ const ALIVE: Partial<Record<Sandbox["status"], StatusStyle>> = {
   stopping: { tone: "warn", label: "Stopping" },
 };
 
-/** A sandbox while it lives by what it does, afterwards by what came of it. */
+/** Return the style of a sandbox: its status while it runs, its outcome afterwards. */
 export function sandboxStyle({ status, outcome }: Pick<Sandbox, "status" | "outcome">): StatusStyle {
   const alive = ALIVE[status];
   if (alive !== undefined) return alive;
   return outcome === "in_progress" ? { tone: "info", label: "Checking result" } : OUTCOME_STYLES[outcome];
 }
 
-/** Why a sandbox ended, where its outcome does not say it: a worker that ended as it should says nothing about its work. */
+/** Return why a sandbox ended, unless its outcome already says it. */
 export function endReason({ status, outcome, end_reason: reason }: Pick<Sandbox, "status" | "outcome" | "end_reason">): string | null {
   return status === "stopped" && outcome !== "no_result" ? null : reason;
 }
@@ -66,7 +68,7 @@ const TICKET_LABELS: Record<Ticket["status"], string> = {
   cancelled: "Cancelled",
 };
 
-/** A ticket's status in the colour of its outcome; what is done says whether anything was proved. */
+/** Return the style of a ticket: its status in the colour of its outcome. A finished ticket also shows its outcome. */
 export function ticketStyle({ status, outcome }: Pick<Ticket, "status" | "outcome">): StatusStyle {
   const label = TICKET_LABELS[status];
   if (status !== "done") return { tone: OUTCOME_STYLES[outcome].tone, label };

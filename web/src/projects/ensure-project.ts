@@ -1,10 +1,13 @@
 import { unwrap, api, newIdempotencyKey } from "@/api/client";
 import { parseProject } from "./project-input";
 
-/** How a ticket names its project. */
+/** How a ticket refers to its project. */
 export type ProjectOfTicket = { project_id: string } | { github_owner: string; github_repo: string };
 
-/** The project that was written, made if need be. A repository's is found or made by the server with the ticket. */
+/**
+ * Return the project that was entered, and create it if it is only a name. A repository is resolved by the server with
+ * the ticket.
+ */
 export async function ensureProject(text: string, key: string = newIdempotencyKey()): Promise<ProjectOfTicket> {
   const wanted = parseProject(text);
   if (wanted.kind === "repository") return { github_owner: wanted.owner, github_repo: wanted.repository };

@@ -4,7 +4,7 @@ import { projectName, projectsQuery } from "./queries";
 
 const NEW = "new";
 
-/** One of the projects, or a new one by its repository or a name. */
+/** A choice between the existing projects and a new one. */
 export function ProjectField(props: {
   projectId: string;
   newProject: string;

@@ -1,4 +1,4 @@
-/** What was written for a new project: a repository (`owner/name`) or just a name. */
+/** What was entered for a new project: a repository (`owner/name`) or a name. */
 export type ParsedProject =
   | { kind: "repository"; owner: string; repository: string }
   | { kind: "name"; name: string }

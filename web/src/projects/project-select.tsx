@@ -1,7 +1,7 @@
 import { Select } from "@/ui/form/field";
 import { useProjectNames } from "./queries";
 
-/** Narrows what is shown to one project. */
+/** A filter for one project. */
 export function ProjectSelect({ project, onChange }: { project: string | undefined; onChange: (project: string | undefined) => void }) {
   const projects = useProjectNames();
   if (projects.size < 2 && project === undefined) return null;

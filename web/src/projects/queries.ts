@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { unwrap, api, type Project } from "@/api/client";
 
-/** Every project that one may see, newest first. */
+/** Every project that the user can see, newest first. */
 export const projectsQuery = queryOptions({
   queryKey: ["projects"],
   queryFn: async ({ signal }): Promise<Project[]> => {
@@ -17,13 +17,13 @@ export const projectsQuery = queryOptions({
   },
 });
 
-/** What a project is called: its repository where it has one. */
+/** Return the name of a project: its repository, if it has one. */
 export function projectName(project: Project): string {
   const { github_owner: owner, github_repo: repository } = project;
   return owner !== null && repository !== null ? `${owner}/${repository}` : project.name;
 }
 
-/** The names of projects by their ids. */
+/** Return the names of all projects by id. */
 export function useProjectNames(): ReadonlyMap<string, string> {
   const names = useQuery({ ...projectsQuery, select: namesById });
   return names.data ?? NONE;

@@ -1,6 +1,6 @@
 import type { SandboxEvent } from "@/api/client";
 
-/** Everything an event carries comes out of a sandbox: a field is read as what it should be, or not at all. */
+/** Event data comes from a sandbox and is untrusted: a field of the wrong type counts as missing. */
 
 export function str(event: SandboxEvent | undefined, key: string): string | null {
   const value = event?.event_data[key];
@@ -25,19 +25,19 @@ export function record(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }
 
-/** A value as text: as it is when it is text, else as JSON. */
+/** Return a value as text: strings as they are, anything else as JSON. */
 export function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   return value === undefined || value === null ? "" : JSON.stringify(value, null, 2);
 }
 
-/** What of a field is there, and where the rest of it is. */
+/** A field that may be truncated, and where the full value is. */
 export interface Cut {
   text: string;
   isCut: boolean;
-  /** The hash that the whole value can be fetched by. */
+  /** The hash under which the full value can be fetched. */
   blob: string | null;
-  /** The size of the whole value, where it is known. */
+  /** The size of the full value, if known. */
   size: number | null;
 }
 
@@ -49,18 +49,18 @@ export function cut(event: SandboxEvent | undefined, key: string): Cut {
   return { text, isCut: true, blob: isHash ? blob : null, size: num(event, `${key}_size`) };
 }
 
-/** How a command ended. The CLI begins the output of one that failed with its exit code. */
+/** Return the exit code of a command. The CLI starts the output of a failed command with it. */
 export function exitOf(output: string, isError: boolean): { code: number | null; rest: string } {
   if (!isError) return { code: 0, rest: output };
   const exit = /^Exit code (\d{1,3})(?:\n|$)/.exec(output);
   return exit === null ? { code: null, rest: output } : { code: Number(exit[1]), rest: output.slice(exit[0].length) };
 }
 
-/** Where an agent works: files in it are known by what comes after. */
+/** The agent's working folder; paths below it are shown relative to it. */
 const WORKSPACE = "/workspace/";
 const TARGETS = ["command", "file_path", "pattern", "description", "skill", "path", "url", "query", "prompt"];
 
-/** What a tool was called with, in one piece: the field that says most, or all of them. */
+/** Return the main argument of a tool call: the first field that is known to say most. */
 export function targetOf(input: unknown): string {
   if (typeof input === "string") return input;
   const fields = record(input);
@@ -69,7 +69,7 @@ export function targetOf(input: unknown): string {
   return target.startsWith(WORKSPACE) ? target.slice(WORKSPACE.length) : target;
 }
 
-/** What an event carries in one line: short values as they are, of long ones how many. */
+/** Summarize event data in one line: short values as they are, arrays by their length. */
 export function summary(event: SandboxEvent): string {
   const parts = Object.entries(event.event_data).map(([name, value]) => {
     if (Array.isArray(value)) return `${name}: ${value.length}`;

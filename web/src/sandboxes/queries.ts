@@ -20,7 +20,7 @@ export const sandboxesQuery = (filter: { status?: string; project?: string }) =>
       ),
   });
 
-/** Every sandbox of a task, the newest first: its attempts, and the places where results were verified. */
+/** Every sandbox of a task, newest first: its attempts and its verifications. */
 export const attemptsQuery = (taskId: string) =>
   queryOptions({
     queryKey: ["sandboxes", { task: taskId }],

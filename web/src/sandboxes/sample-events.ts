@@ -1,12 +1,12 @@
 import type { SandboxEvent } from "@/api/client";
 
-/** Events for tests and measurements; one each second. */
+/** Return an event for tests and benchmarks; each is one second after the previous one. */
 export function event(seq: number, type: string, data: Record<string, unknown> = {}, source = "agent"): SandboxEvent {
   const at = new Date(Date.UTC(2026, 0, 1) + seq * 1000).toISOString();
   return { event_id: `e${seq}`, seq, event_type: type, event_data: data, source, occurred_at: at, created_at: at, known: true } as SandboxEvent;
 }
 
-/** Numbers that look random and are the same each time. */
+/** Return a reproducible random number generator. */
 export function dice(seed: number): (sides: number) => number {
   let state = seed;
   return (sides) => {
@@ -17,7 +17,7 @@ export function dice(seed: number): (sides: number) => number {
 
 const TOOLS = ["Bash", "Read", "Grep", "Edit"];
 
-/** A run as an agent makes it, but less orderly: calls overlap, some never end, heartbeats fall anywhere. */
+/** Return a random session: calls overlap, some never end, heartbeats come at any time. */
 export function randomRun(length: number, seed: number): SandboxEvent[] {
   const roll = dice(seed);
   const open: { id: string; tool: string }[] = [];

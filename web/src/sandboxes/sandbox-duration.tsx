@@ -2,7 +2,7 @@ import type { Sandbox } from "@/api/client";
 import { useNow } from "@/ui/time/time";
 import { duration } from "@/ui/time/format";
 
-/** How long a sandbox has been there. */
+/** How long a sandbox has been running or ran. */
 export function SandboxDuration({ sandbox }: { sandbox: Sandbox }) {
   const begun = Date.parse(sandbox.created_at);
   return sandbox.ended_at === null ? <RunningDuration begun={begun} /> : duration(Date.parse(sandbox.ended_at) - begun);

@@ -6,7 +6,7 @@ import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { sentence } from "@/ui/text/sentence";
 
-/** Asks before a sandbox is stopped. */
+/** Asks for confirmation before a sandbox is stopped. */
 export function StopDialog({ sandbox, onClose }: { sandbox: Sandbox; onClose: () => void }) {
   const queries = useQueryClient();
   const stop = useMutation({
@@ -38,12 +38,12 @@ export function StopDialog({ sandbox, onClose }: { sandbox: Sandbox; onClose: ()
   );
 }
 
-/** Stop a sandbox, once asked again. */
+/** A button that stops a sandbox after confirmation. */
 export function StopButton({ sandbox }: { sandbox: Sandbox }) {
   const [asks, setAsks] = useState(false);
   const isAlive = sandbox.status === "creating" || sandbox.status === "running";
   useEffect(() => {
-    // The button goes when the sandbox has ended, and would take the focus with it.
+    // The button disappears when the sandbox ends; keep the focus on the page.
     if (!isAlive && document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
   }, [isAlive]);
   if (!isAlive) return null;

@@ -15,7 +15,7 @@ const WORDS = new Map(
   }),
 );
 
-/** Why a run ended, in words where there are some. */
+/** Return a readable stop reason. */
 export function stopReason(reason: string): string {
   return WORDS.get(reason) ?? reason;
 }

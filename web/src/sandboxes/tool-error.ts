@@ -1,6 +1,6 @@
 import { record } from "./event-data";
 
-/** The tag that the agent's CLI puts around errors of its own. */
+/** The tag that the agent's CLI puts around its own errors. */
 const TAG = /<\/?tool_use_error>/g;
 const PREFIX = /^(?:Error: )+/;
 const JSON_START = /[[{]/;

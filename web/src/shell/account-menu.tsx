@@ -12,7 +12,7 @@ import { signOut, type Me } from "./session/session";
 const ITEM =
   "flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-sm outline-none data-[highlighted]:bg-sunken [&_svg]:size-4 [&_svg]:text-faint";
 
-/** Who is signed in, and what concerns only them. */
+/** The signed-in user, with personal settings. */
 export function AccountMenu({ me }: { me: Me }) {
   const times = useTimes();
   const name = me.name === "" ? me.email : me.name;
@@ -27,7 +27,7 @@ export function AccountMenu({ me }: { me: Me }) {
         align="end"
         sideOffset={4}
         collisionPadding={8}
-        // A window that an item opens takes the focus itself.
+        // A dialog that an item opens takes the focus itself.
         onCloseAutoFocus={(event) => {
           if (document.querySelector("[role=dialog]") !== null) event.preventDefault();
         }}

@@ -19,14 +19,14 @@ const ITEM =
 const GROUP =
   "[&_[cmdk-group-heading]]:px-2 [&_[cmdk-group-heading]]:pt-2 [&_[cmdk-group-heading]]:pb-1 [&_[cmdk-group-heading]]:text-2xs [&_[cmdk-group-heading]]:font-semibold [&_[cmdk-group-heading]]:text-faint";
 
-/** Every word must be there; where one begins with what was typed, that comes first. */
+/** Rank a match: every word must be contained, and matches at the start of a word rank first. */
 function worth(value: string, typed: string): number {
   const [text, words] = [value.toLowerCase(), typed.toLowerCase().split(/\s+/)];
   if (!words.every((word) => text.includes(word))) return 0;
   return words.every((word) => ` ${text}`.includes(` ${word}`)) ? 1 : 0.5;
 }
 
-/** Go anywhere, do anything, by a few letters. */
+/** Finds pages, tickets, sandboxes and commands by a few letters. */
 export function CommandPalette({ onClose }: { onClose: () => void }) {
   const [words, setWords] = useState("");
   const focus = useFocusReturn();

@@ -3,11 +3,11 @@ import { useConnectionState } from "@/stream/stream-provider";
 
 const PATIENCE_MS = 3_000;
 
-/** Says that the page is not live, once that has lasted; it goes by itself when the server is back. */
+/** A banner that appears when the connection is lost for some time, and disappears when it is back. */
 export function ConnectionBanner() {
   const state = useConnectionState();
   const [isLong, setLong] = useState(false);
-  // Somebody who acts meanwhile is told at once.
+  // Show the banner at once if the user tries to do something.
   useEffect(() => {
     if (state !== "lost") return;
     const show = () => setLong(true);

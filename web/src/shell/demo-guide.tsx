@@ -8,7 +8,7 @@ import { follow, takeLead, useDemo } from "@/tickets/create/demo";
 import { ticketQuery } from "@/tickets/queries";
 import { Button } from "@/ui/button";
 
-/** Leads through the demo: to its sandbox as soon as there is one, then to what came of it. */
+/** Guides through the demo: to its sandbox once it is created, then to its result. */
 export function DemoGuide() {
   const ticketId = useDemo();
   return ticketId === null ? null : <Guide ticketId={ticketId} />;

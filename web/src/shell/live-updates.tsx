@@ -15,13 +15,15 @@ interface Told {
   status?: string;
 }
 
-/** Changes often come together; what they touch is looked at once. */
+/** Changes often arrive together; refresh what they affect once. */
 const GATHER_MS = 150;
-/** More tickets than these at once are looked at as lists. */
+/** With more changed tickets than this, refresh the lists instead. */
 const FEW = 8;
 
-/** Every change of a state is shown as it was told, at once; then what it touched is loaded again. What could not be
- * loaded while the server was away is asked for when it is back. */
+/**
+ * Applies status changes from the stream at once, then refreshes what they affect. Queries that failed while the server
+ * was unreachable are retried when the connection is back.
+ */
 export function LiveUpdates() {
   const queries = useQueryClient();
   const keys = useRef(new Map<string, QueryKey>());
@@ -55,7 +57,7 @@ export function LiveUpdates() {
   return null;
 }
 
-/** Whether the server did not answer, or could not; a no is not asked for again. */
+/** Whether the server did not respond or failed. Rejected requests are not retried. */
 function isUnanswered(error: unknown): boolean {
   return error !== null && !(error instanceof ApiError && error.status < 500);
 }

@@ -9,7 +9,7 @@ const NewTicketDialog = preloadedComponent("this window", () => import("@/ticket
 
 const close = () => show(null);
 
-/** The windows themselves, loaded when they are first wanted; their keys are there from the start. */
+/** The dialogs, loaded on first use. Their shortcuts are registered from the start. */
 export function OverlayHost() {
   const open = useOverlay();
   useEffect(() => close, []);

@@ -1,12 +1,12 @@
 import { useSyncExternalStore } from "react";
 
-/** Windows that can be opened from every page. */
+/** Dialogs that every page can open. */
 export type Overlay = "palette" | "keys" | "new-ticket";
 
 let open: Overlay | null = null;
 const watchers = new Set<() => void>();
 
-/** Open one of them, or close what is open. */
+/** Open a dialog, or close the open one. */
 export function show(overlay: Overlay | null): void {
   open = overlay;
   for (const watcher of watchers) watcher();

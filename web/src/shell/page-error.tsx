@@ -2,7 +2,7 @@ import type { ErrorComponentProps } from "@tanstack/react-router";
 import { Button } from "@/ui/button";
 import { Empty } from "@/ui/loading/placeholders";
 
-/** What stands where a page should, when its program failed. */
+/** Shown in place of a page that failed to render. */
 export function Broken({ reset }: ErrorComponentProps) {
   return (
     <Empty title="Something went wrong on this page">

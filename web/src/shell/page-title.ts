@@ -1,6 +1,6 @@
 import { useEffect } from "react";
 
-/** The page's name in the browser's tab. */
+/** Set the page's title in the browser tab. */
 export function usePageTitle(title: string | undefined): void {
   useEffect(() => {
     document.title = title === undefined ? "OmoiOS" : `${title} · OmoiOS`;

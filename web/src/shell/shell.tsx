@@ -20,10 +20,10 @@ import { show } from "./overlays";
 import { clearSession, meQuery } from "./session/session";
 import { SignIn } from "./session/sign-in";
 
-/** What the first page needs has come by then. */
+/** By then the first page has loaded. */
 const SETTLED_MS = 3_000;
 
-/** What is around every page: who may see it, where one can go, and whether it is live. */
+/** The frame of every page: session, navigation, connection and dialogs. */
 export function Shell() {
   const queries = useQueryClient();
   const me = useQuery(meQuery);

@@ -11,12 +11,12 @@ interface Line {
 
 const nothing = () => undefined;
 
-/** A browser's window and its line to the server, as far as a connection knows them; frames come by hand. */
+/** A fake window and WebSocket; the test triggers frames itself. */
 function surroundings() {
   const frames = new Map<number, () => void>();
   let lastFrame = 0;
   const lines: Line[] = [];
-  // A function, as it is called with `new`.
+  // A function, because it is called with `new`.
   const connect = vi.fn(function connect() {
     const sent: string[] = [];
     const line = { readyState: 1, sent, send: (wish: string) => sent.push(wish), close: nothing };

@@ -1,44 +1,47 @@
 import { later } from "./position";
 import { type Item, type Listener, type Subscription, type Topic, request, wants } from "./subscriptions";
 
-/** `lost`: it was there, and is being looked for again. */
+/** `lost`: it was open, and reconnecting is in progress. */
 export type ConnectionState = "connecting" | "open" | "lost";
 
 const FIRST_RETRY_MS = 250;
 const LONGEST_RETRY_MS = 8_000;
-/** Nothing heard for so long: ask, and if no answer comes, connect anew. */
+/** After this long without a message: send a ping, and reconnect if there is no reply. */
 const QUIET_MS = 25_000;
 const ANSWER_MS = 5_000;
 /** The key or session is no longer valid. */
 const NOT_ALLOWED = 1008;
 
-/** The tab's one connection. Subscriptions outlive it: after a loss each goes on behind the last change it heard. */
+/**
+ * The tab's only connection to the stream. Subscriptions outlive it: after a reconnect, each resumes after its last
+ * change.
+ */
 export class Connection {
   state: ConnectionState = "connecting";
   #socket: WebSocket | null = null;
   #subscriptions = new Map<string, Subscription>();
   #watchers = new Set<() => void>();
   #waiting: Item[] = [];
-  /** Takes back the passing on that is about to happen. */
+  /** Cancels the scheduled flush. */
   #recall: (() => void) | null = null;
   #failures = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #quiet: ReturnType<typeof setTimeout> | undefined;
   #names = 0;
   readonly #address: string;
-  /** Where those begin who subscribe before it has ever been open: what they load is not older. */
+  /** The position at which subscriptions start that are made before the first connection; what they load is not older. */
   readonly #first: string;
   #wasOpen = false;
   readonly #onRefused: () => void;
 
-  /** `onRefused` is told when the server may not want this browser any more. */
+  /** `onRefused` is called when the server may no longer accept this browser. */
   constructor(address: string, first: string, onRefused: () => void) {
     this.#address = address;
     this.#first = first;
     this.#onRefused = onRefused;
   }
 
-  /** Connect, now and whenever the machine or the tab comes back. */
+  /** Connect, and reconnect when the machine or the tab wakes up. */
   start(): void {
     addEventListener("online", this.#hurry);
     addEventListener("offline", this.#drop);
@@ -57,7 +60,7 @@ export class Connection {
     socket?.close();
   }
 
-  /** Hear of a topic from now on; the function that comes back ends it. */
+  /** Subscribe to a topic. Return a function that unsubscribes. */
   subscribe(topic: Topic, listener: Listener): () => void {
     const name = `s${++this.#names}`;
     const subscription: Subscription = { ...topic, name, listener, since: this.#wasOpen ? null : this.#first, isLive: false };
@@ -104,7 +107,7 @@ export class Connection {
     socket.onclose = ({ code }) => {
       if (this.#socket !== socket) return;
       this.#lost();
-      // A refused handshake looks to a page like one that failed.
+      // A page cannot tell a rejected handshake from a failed one.
       if (code === NOT_ALLOWED || !isOpened) this.#onRefused();
     };
   }
@@ -123,7 +126,7 @@ export class Connection {
     for (const watcher of this.#watchers) watcher();
   }
 
-  /** A connection may die without a word; whoever is quiet is asked. */
+  /** A connection may die silently: send a ping after a quiet period. */
   #listen(): void {
     clearTimeout(this.#quiet);
     this.#quiet = setTimeout(() => {
@@ -132,7 +135,7 @@ export class Connection {
     }, QUIET_MS);
   }
 
-  /** Do not wait for the closing handshake of a peer that says nothing. */
+  /** Do not wait for the closing handshake of an unresponsive peer. */
   #abandon(): void {
     const socket = this.#socket;
     if (socket === null) return;
@@ -177,7 +180,7 @@ export class Connection {
     }
   }
 
-  /** Changes are passed on once per frame, however many come. */
+  /** Deliver changes once per frame, however many arrive. */
   #queue(item: Item): void {
     this.#waiting.push(item);
     this.#recall ??= soon(() => this.#flush());
@@ -192,14 +195,17 @@ export class Connection {
     const last = items.map(({ id }) => id).reduce(later);
     for (const subscription of Array.from(this.#subscriptions.values())) {
       const wanted = items.filter((item) => wants(subscription, item));
-      // Before it is live, others may bring what lies beyond what it has yet to be told.
+      // Until it is live, changes for others may be ahead of its own backlog.
       if (subscription.isLive && subscription.since !== null) subscription.since = later(subscription.since, last);
       if (wanted.length > 0) subscription.listener.onItems(wanted);
     }
   }
 }
 
-/** Call it with the next frame; a hidden tab has none. Frames and timers are numbered apart: each is taken back as what it is. */
+/**
+ * Call it in the next frame, or with a timer in a hidden tab, which has no frames. Return the matching cancel function:
+ * frame and timer ids are separate.
+ */
 function soon(call: () => void): () => void {
   if (document.hidden) {
     const timer = setTimeout(call, 100);

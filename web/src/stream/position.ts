@@ -1,4 +1,4 @@
-/** Of two positions in the stream the later one. They are numbers joined by dashes, too large to count with. */
+/** Return the later of two stream positions. They are numbers joined by dashes, too large for arithmetic. */
 export function later(one: string, other: string): string {
   const mine = one.split("-");
   const theirs = other.split("-");

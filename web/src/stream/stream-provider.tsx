@@ -10,7 +10,7 @@ function address(): string {
   return `${scheme}//${location.host}/api/v1/ws/events?types=none`;
 }
 
-/** Holds the tab's connection for everything below, which is told all that happened `since`. */
+/** Provides the tab's connection; subscriptions start at `since`. */
 export function LiveProvider({ since, children }: { since: string; children: ReactNode }) {
   const [connection] = useState(() => new Connection(address(), since, () => void checkSession()));
   useEffect(() => {
@@ -34,7 +34,7 @@ export function useConnectionState(): ConnectionState {
   );
 }
 
-/** Hear of a topic while the component is there; the newest listener is the one that is called. */
+/** Subscribe to a topic while the component is mounted; the latest listener is called. */
 export function useLive(topic: Topic, listener: Listener): void {
   const connection = useConnection();
   const newest = useRef(listener);

@@ -1,11 +1,11 @@
-/** What a subscription asks for. Absent means any. */
+/** The filter of a subscription. A missing field matches anything. */
 export interface Topic {
   types?: readonly string[];
   sandbox_id?: string;
   project_id?: string;
 }
 
-/** One change, as `docs/stream.md` describes it. */
+/** One change, as described in `docs/stream.md`. */
 export interface Item<Data = unknown> {
   id: string;
   type: string;
@@ -17,20 +17,20 @@ export interface Item<Data = unknown> {
 }
 
 export interface Listener {
-  /** Changes in their order, as many as came together. */
+  /** Called with changes in order, as many as arrived together. */
   onItems(items: readonly Item[]): void;
-  /** One that began at no known place begins here, and is told everything from now on; called once. */
+  /** Called once, when a subscription without a position starts: it receives every change from here on. */
   onBegin?(): void;
-  /** Something could not be told: look at everything once. */
+  /** Called when changes may have been missed: reload everything once. */
   onResync?(): void;
 }
 
 export interface Subscription extends Topic {
   name: string;
   listener: Listener;
-  /** Everything up to here has been heard; after a loss it goes on behind it. */
+  /** Everything up to this position was received; a reconnect resumes after it. */
   since: string | null;
-  /** Whether all that lies between `since` and now has been told. */
+  /** Whether everything between `since` and now was received. */
   isLive: boolean;
 }
 

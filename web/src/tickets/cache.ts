@@ -4,7 +4,7 @@ import { projectsQuery } from "@/projects/queries";
 import { matches, withTicket, withTask, type Pages, type TaskStatusChange } from "./columns";
 import { ticketQuery, type ColumnKey, type TicketStatus } from "./queries";
 
-/** Show a ticket as it is now, wherever it is shown. */
+/** Update a ticket everywhere in the cache. */
 export function place(queries: QueryClient, ticket: Ticket): void {
   const projects = queries.getQueryData(projectsQuery.queryKey);
   if (projects?.every((project) => project.id !== ticket.project_id))
@@ -17,7 +17,7 @@ export function place(queries: QueryClient, ticket: Ticket): void {
   }
 }
 
-/** What was loaded of a ticket, wherever that was. */
+/** Return a ticket from the cache. */
 function known(queries: QueryClient, ticketId: string): Ticket | undefined {
   const alone = queries.getQueryData(ticketQuery(ticketId).queryKey);
   if (alone !== undefined) return alone;
@@ -40,14 +40,14 @@ export function applyTicketStatus(queries: QueryClient, ticketId: string, status
   if (ticket !== undefined && ticket.status !== status) place(queries, { ...ticket, status });
 }
 
-/** Load one ticket again. What was under way is dropped: it may be older than the change that was told. */
+/** Load one ticket again. A request in progress is cancelled: it may be older than the change. */
 export async function refresh(queries: QueryClient, ticketId: string): Promise<void> {
   const query = ticketQuery(ticketId);
   await queries.cancelQueries({ queryKey: query.queryKey });
   place(queries, await queries.fetchQuery({ ...query, staleTime: 0 }));
 }
 
-/** Whether anything on the screen shows tickets, or this one. */
+/** Whether any list of tickets, or this ticket, is on screen. */
 export function isShown(queries: QueryClient, ticketId: string): boolean {
   const cache = queries.getQueryCache();
   return [["tickets"], ["ticket", ticketId]].some((queryKey) => cache.findAll({ queryKey, type: "active" }).length > 0);

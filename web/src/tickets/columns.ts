@@ -7,10 +7,10 @@ interface Page {
   next_cursor?: string | null;
 }
 
-/** A column as far as it has been loaded. */
+/** The loaded part of a column. */
 export type Pages = InfiniteData<Page, string | undefined>;
 
-/** How a column is shown. `fold`: never, while it is empty, or until it is opened. */
+/** How a column is shown. `fold`: never collapsed, collapsed while empty, or until opened. */
 export interface Column {
   status: TicketStatus;
   label: string;
@@ -27,7 +27,7 @@ export const COLUMNS: readonly Column[] = [
   { status: "cancelled", label: "Cancelled", fold: "always" },
 ];
 
-/** Whether a ticket is among those that a filter asks for; as the server decides it. */
+/** Whether a ticket matches a filter, as the server decides it. */
 export function matches(ticket: Ticket, filter: TicketFilter): boolean {
   return (
     (filter.project === undefined || ticket.project_id === filter.project) &&
@@ -37,7 +37,7 @@ export function matches(ticket: Ticket, filter: TicketFilter): boolean {
   );
 }
 
-/** A column after a ticket has changed. The same object when that is nothing to it. */
+/** Return a column after a ticket has changed; the same object if it is not affected. */
 export function withTicket(column: Pages, ticket: Ticket, belongs: boolean): Pages {
   const isThere = column.pages.some((page) => page.items.some((each) => each.id === ticket.id));
   if (!isThere && !belongs) return column;
@@ -46,7 +46,7 @@ export function withTicket(column: Pages, ticket: Ticket, belongs: boolean): Pag
   return inserted(column, ticket);
 }
 
-/** Ids grow with time, so the newest are first. What lies beyond the loaded pages stays there. */
+/** Ids grow with time, so the newest come first. Tickets beyond the loaded pages are ignored. */
 function inserted(column: Pages, ticket: Ticket): Pages {
   const found = column.pages.findIndex((page) => page.items.some((each) => each.id < ticket.id));
   const last = column.pages.length - 1;
@@ -63,7 +63,7 @@ function mapItems(column: Pages, change: (items: Ticket[], index: number) => Tic
   return { ...column, pages: column.pages.map((page, index) => ({ ...page, items: change(page.items, index) })) };
 }
 
-/** What a `task.status` tells of a task. */
+/** The data of a `task.status` change. */
 export interface TaskStatusChange {
   task_id: string;
   ticket_id: string;
@@ -74,7 +74,7 @@ export interface TaskStatusChange {
   sandbox_id: string | null;
 }
 
-/** A ticket with one of its tasks as it was told. */
+/** Return a ticket with a changed task. */
 export function withTask(ticket: Ticket, told: TaskStatusChange): Ticket {
   const { task_id: taskId, status, outcome, attempt, error, sandbox_id } = told;
   const tasks = (ticket.tasks ?? []).map((task) =>
@@ -85,7 +85,7 @@ export function withTask(ticket: Ticket, told: TaskStatusChange): Ticket {
 
 export interface Cost {
   cost_usd: number;
-  /** The part of it that nobody paid. */
+  /** The part that the scripted model was charged. */
   simulated_cost_usd: number;
 }
 
@@ -95,7 +95,7 @@ export function added(one: Cost, other: Cost): Cost {
   return { cost_usd: one.cost_usd + other.cost_usd, simulated_cost_usd: one.simulated_cost_usd + other.simulated_cost_usd };
 }
 
-/** What a ticket has cost so far. */
+/** Return the total cost of a ticket. */
 export function costOf(ticket: Ticket): Cost {
   return (ticket.tasks ?? []).reduce<Cost>(added, NO_COST);
 }

@@ -5,13 +5,13 @@ import type { BoardSearch } from "@/search";
 export type TicketStatus = Ticket["status"];
 export type TicketFilter = BoardSearch;
 
-/** A column's place in the cache. */
+/** The cache key of a column. */
 export type ColumnKey = readonly ["tickets", TicketStatus, TicketFilter];
 
-/** While an agent is at it, what it has cost grows without a word. */
+/** Costs grow without a notification while an agent works. */
 const COSTS_EVERY_MS = 20_000;
 
-/** One column of the board: the tickets of a status, newest first, page by page. */
+/** One column of the board: the tickets of a status, newest first, by page. */
 export const columnQuery = (status: TicketStatus, filter: TicketFilter) =>
   infiniteQueryOptions({
     queryKey: ["tickets", status, filter] as ColumnKey,
@@ -39,13 +39,13 @@ export const columnQuery = (status: TicketStatus, filter: TicketFilter) =>
 export const ticketQuery = (ticketId: string) =>
   queryOptions({
     queryKey: ["ticket", ticketId],
-    // Not given up when its page is left: `refresh` would take what was there before for the answer.
+    // Do not abort when the page is left: `refresh` would take the previous value for the result.
     queryFn: () => unwrap(api.GET("/api/v1/tickets/{ticket_id}", { params: { path: { ticket_id: ticketId } } })),
     refetchInterval: ({ state }) =>
       state.data?.status === "building" || state.data?.status === "testing" ? COSTS_EVERY_MS : false,
   });
 
-/** The newest tickets with these words in the title. */
+/** The newest tickets whose title contains the words. */
 export const ticketSearchQuery = (words: string) =>
   queryOptions({
     queryKey: ["ticket-search", words],

@@ -3,7 +3,7 @@ import { unwrap, api, type Sandbox } from "@/api/client";
 
 const EVERY_MS = 20_000;
 
-/** The sandboxes that are alive, by id. Starts and ends are told; how an agent does in between is looked at. */
+/** Running sandboxes by id. Starts and ends are streamed; activity in between is polled. */
 export const runningSandboxesQuery = queryOptions({
   queryKey: ["sandboxes", "alive"],
   queryFn: async ({ signal }): Promise<Sandbox[]> => {

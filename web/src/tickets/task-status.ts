@@ -3,17 +3,17 @@ import { OUTCOME_STYLES } from "@/outcome/outcome";
 import type { Tone } from "@/ui/badge";
 import { duration } from "@/ui/time/format";
 
-/** How it stands with a task's agent, in words. */
+/** The status of a task, for display. */
 export interface TaskDescription {
   label: string;
   tone: Tone;
-  /** Something is going on right now. */
+  /** Whether work is in progress. */
   isAtWork: boolean;
 }
 
-/** A worker beats every 30 s; after two and a half beats it counts as gone. */
+/** Workers send a heartbeat every 30 s; after two and a half intervals one counts as gone. */
 const SILENT_MS = 75_000;
-/** An agent that thinks this long is told apart from one that does something. */
+/** Without activity for this long, an agent is shown as idle. */
 const QUIET_MS = 120_000;
 
 export function describeTask(task: Task, sandbox: Sandbox | undefined, now: number): TaskDescription {
@@ -48,7 +48,7 @@ function minutes(milliseconds: number): string {
   return duration(Math.floor(milliseconds / 60_000) * 60_000);
 }
 
-/** The task that tells most about a ticket: one that runs, then one that failed, then one that waits, then the last. */
+/** Return the task that represents a ticket: a running one, then a failed, a waiting, or the last one. */
 export function leadingTask(ticket: Ticket): Task | undefined {
   const order: Task["status"][] = ["running", "verifying", "assigned", "failed", "pending", "blocked"];
   const tasks = ticket.tasks ?? [];

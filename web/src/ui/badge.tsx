@@ -26,7 +26,7 @@ export function Badge({ tone = "neutral", className, ...rest }: ComponentProps<"
   );
 }
 
-/** A dot that says a state at a glance; the words beside it say it to everyone. */
+/** A dot in the colour of a status; a label must accompany it. */
 export function Dot({ tone, pulse = false }: { tone: Tone; pulse?: boolean }) {
   const colours: Record<Tone, string> = {
     neutral: "bg-faint",

@@ -28,5 +28,5 @@ export function Button({ variant, size, className, type = "button", ...rest }: B
   return <button type={type} className={cn(look({ variant, size }), className)} {...rest} />;
 }
 
-/** The same look for links. */
+/** The same style for links. */
 export { look as buttonStyle };

@@ -1,7 +1,7 @@
 import { clsx, type ClassValue } from "clsx";
 import { twMerge } from "tailwind-merge";
 
-/** Class names joined; of two that contradict, the later wins. */
+/** Join class names; the later of two conflicting ones wins. */
 export function cn(...classes: ClassValue[]): string {
   return twMerge(clsx(classes));
 }

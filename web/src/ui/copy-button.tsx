@@ -5,7 +5,7 @@ import { notify } from "./notices";
 
 type CopyProps = { text: string | (() => Promise<string>); label: string; icon?: ReactNode } & ButtonProps;
 
-/** Puts a text on the clipboard and says so for a moment. */
+/** Copies a text to the clipboard and confirms it briefly. */
 export function CopyButton({ text, label, icon = <Copy />, ...rest }: CopyProps) {
   const [said, setSaid] = useState<"copied" | "failed" | null>(null);
   useEffect(() => {

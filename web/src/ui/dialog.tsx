@@ -5,7 +5,7 @@ import { Button } from "./button";
 import { cn } from "./cn";
 import { useFocusReturn } from "./hooks/use-focus-return";
 
-/** What asks for something first; else the button that leaves all as it is. */
+/** Focus the first input, or the safest button. */
 function focusFirst(event: Event): void {
   const first = (event.currentTarget as Element).querySelector<HTMLElement>("[data-body] :is(input, textarea, select, button)");
   if (first === null) return;
@@ -13,7 +13,7 @@ function focusFirst(event: Event): void {
   first.focus();
 }
 
-/** A window above the page; Escape and a click beside it close it. The focus begins in it, and goes back where it was. */
+/** A modal dialog. Escape and a click outside close it, and the focus returns to where it was. */
 export function Dialog(props: {
   open: boolean;
   onOpenChange: (open: boolean) => void;

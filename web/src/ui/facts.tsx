@@ -13,7 +13,7 @@ export function Facts({ title, action, children }: { title: string; action?: Rea
   );
 }
 
-/** Names and what they are. Facts that are not known are left out. */
+/** Names and values; missing values are left out. */
 export function FactList({ facts }: { facts: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
     <dl className="grid grid-cols-[minmax(6rem,auto)_minmax(0,1fr)] gap-x-4 gap-y-1 text-xs">

@@ -24,7 +24,7 @@ function dismiss(id: number): void {
   change(notices.filter((notice) => notice.id !== id));
 }
 
-/** Say what came of something that was asked for. It goes by itself; what went wrong stays until it is closed. */
+/** Show a notification. Successes disappear after some time; failures stay until dismissed. */
 export function notify(text: string, { isBad = false }: { isBad?: boolean } = {}): void {
   const id = ++last;
   change([...notices.slice(-2), { id, text, isBad }]);
@@ -36,7 +36,7 @@ function watch(watcher: () => void): () => void {
   return () => watchers.delete(watcher);
 }
 
-/** Where notices are shown, once for the whole page. */
+/** The notifications of the whole page. */
 export function Notices() {
   const shown = useSyncExternalStore(watch, () => notices);
   return (

@@ -1,7 +1,7 @@
 import { Tooltip } from "radix-ui";
 import { type ReactNode, useState } from "react";
 
-/** Says more about a button that does nothing else: on hover, on focus, and when it is pressed, for who has no pointer. */
+/** A tooltip for a button without another action: shown on hover, on focus, and on a press for touch screens. */
 export function Tip({ text, children }: { text: ReactNode; children: ReactNode }) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -9,7 +9,7 @@ export function Tip({ text, children }: { text: ReactNode; children: ReactNode }
       <Tooltip.Trigger
         asChild
         onClick={(event) => {
-          // By itself a press shuts it.
+          // By default a press closes it.
           event.preventDefault();
           setOpen(true);
         }}

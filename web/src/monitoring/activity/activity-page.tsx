@@ -14,7 +14,7 @@ import { useActivity } from "./use-activity";
 
 const route = getRouteApi("/activity");
 
-/** Everything that happens, wherever one may look. */
+/** A live feed of events in all projects that the user can see. */
 export function ActivityPage() {
   const { project, kinds } = route.useSearch();
   const navigate = route.useNavigate();
@@ -93,7 +93,7 @@ function Feed({ project, kinds }: { project: string | undefined; kinds: string }
   );
 }
 
-/** What the newest sandboxes are for, by their ids. */
+/** Return the task titles of the newest sandboxes, by sandbox id. */
 function useTitles(): ReadonlyMap<string, string> {
   const { data } = useQuery(sandboxesQuery({}));
   return useMemo(() => new Map(data?.items.map(({ id, task_title }) => [id, task_title])), [data]);

@@ -20,22 +20,22 @@ export interface Entry {
   sandboxId: string | null;
   seq: number | null;
   ticketId: string | null;
-  /** What happened, in a word or two. */
+  /** What happened, in one or two words. */
   what: string;
-  /** The colour of an outcome, where it tells of one; else that of its kind. */
+  /** The colour of an outcome, if it reports one; otherwise the colour of its kind is used. */
   tone: Tone | null;
-  /** To what, or what was said. */
+  /** The target or the text. */
   text: string;
   change: Change | null;
   /** The tool call that it belongs to. */
   callId: string | null;
 }
 
-/** So many are kept; beyond that the oldest are let go, some at a time. */
+/** Entries that are kept. Beyond this the oldest are removed in batches of `SPARE`. */
 export const MOST = 2_000;
 const SPARE = 500;
 
-/** What an event is worth in the feed; null for what would only be noise there. */
+/** Return the feed entry of an event; null for events that are not listed. */
 export function ofEvent(event: SandboxEvent, projectId: string, sandboxId: string): Entry | null {
   const said = wordsOf(event);
   if (said === null) return null;
@@ -120,7 +120,7 @@ interface Told {
   title?: unknown;
 }
 
-/** What an item of the stream is worth in the feed. */
+/** Return the feed entry of a stream item; null for items that are not listed. */
 export function ofItem(item: Item): Entry | null {
   if (item.type === "sandbox.event") {
     return item.sandbox_id === null ? null : ofEvent(item.data as SandboxEvent, item.project_id, item.sandbox_id);
@@ -185,13 +185,13 @@ function repeats(before: string, text: string): boolean {
   return before.includes(text) || text.includes(before);
 }
 
-/** Clocks may say the same of two events; their numbers do not. */
+/** Compare by time; two events of one sandbox with the same time by their numbers. */
 export function byTime(one: Entry, other: Entry): number {
   const isNumbered = one.sandboxId !== null && one.sandboxId === other.sandboxId && one.seq !== null && other.seq !== null;
   return Date.parse(one.at) - Date.parse(other.at) || (isNumbered ? Number(one.seq) - Number(other.seq) : 0);
 }
 
-/** The feed with more in it: each once, by time, and never more than a bounded number. */
+/** Return the feed with more entries: without duplicates, ordered by time, and bounded. */
 export function merge(entries: readonly Entry[], more: readonly Entry[]): readonly Entry[] {
   const known = new Set(entries.map((entry) => entry.key));
   const fresh = more.filter((entry) => !known.has(entry.key) && known.add(entry.key));

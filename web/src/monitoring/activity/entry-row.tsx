@@ -50,7 +50,7 @@ function isProse({ kind, what, text }: Entry): boolean {
   return text !== "" && (kind === "messages" || what === "Agent completed");
 }
 
-/** Where it happened, and the way there. */
+/** A link to where it happened. */
 function Where({ entry, title }: { entry: Entry; title: string | undefined }) {
   const look = "text-soft underline-offset-2 hover:text-accent hover:underline";
   return (

@@ -8,7 +8,7 @@ import { byTime, distinct, merge, ofEvent, ofItem, type Entry } from "./entries"
 const SANDBOXES = 8;
 const EVENTS = 60;
 
-/** What happened lately in the newest sandboxes: a beginning for the feed, at the price of a few small requests. */
+/** Load the latest events of the newest sandboxes, to fill the feed with a few small requests. */
 async function backlog(project: string | undefined, signal: AbortSignal): Promise<Entry[]> {
   const page = await unwrap(api.GET("/api/v1/sandboxes", { params: { query: { project_id: project, limit: SANDBOXES } }, signal }));
   const parts = await Promise.all(
@@ -23,7 +23,10 @@ async function backlog(project: string | undefined, signal: AbortSignal): Promis
   return parts.flat().toSorted(byTime);
 }
 
-/** Everything that one may see, as it happens. Give the component a `key` of the project: it follows one for its life. */
+/**
+ * Follow the activity of one project, or of all. Give the component a `key` of the project: it follows one for its
+ * lifetime.
+ */
 export function useActivity(project: string | undefined) {
   const queries = useQueryClient();
   const [live, setLive] = useState<readonly Entry[]>([]);
@@ -31,11 +34,11 @@ export function useActivity(project: string | undefined) {
     { types: ["sandbox.event", "task.status", "ticket.status"], project_id: project },
     {
       onItems: (items) => setLive((before) => merge(before, items.flatMap((item) => ofItem(item) ?? []))),
-      // Between what was loaded and what is told from now on there may be something.
+      // Changes may have happened between the backlog and the start of the subscription.
       onBegin: () => invalidate(queries, ["activity", project]),
     },
   );
-  // When the stream could not tell all, everything that was loaded is loaded again, and this with it.
+  // When the stream cannot resume, every query is invalidated, this one included.
   const older = useQuery({
     queryKey: ["activity", project],
     staleTime: Infinity,

@@ -21,7 +21,7 @@ export interface ChartProps {
   of: "throughput" | "cost";
 }
 
-/** A bar for every day. The same figures stand in a table for those who do not see it. */
+/** One bar per day. A table with the same figures is available to screen readers. */
 export default function Chart({ days, of }: ChartProps) {
   const rows = days.map((day) => ({ ...day, label: dayLabel(day.date) }));
   const isSimulated = days.some((day) => day.cost_simulated);

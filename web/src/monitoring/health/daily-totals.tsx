@@ -8,7 +8,7 @@ import { dayLabel, totals, type Day } from "../overview";
 
 const Chart = later("the chart", () => import("./daily-chart").then((module) => module.default));
 
-/** Throughput and cost of the last days, drawn and as figures. */
+/** Throughput and cost of the last days, as charts and as a table. */
 export function DailyTotals({ days }: { days: readonly Day[] }) {
   const sum = totals(days);
   return (

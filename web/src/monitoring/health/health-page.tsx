@@ -12,7 +12,7 @@ import { PlatformFacts } from "./platform-facts";
 import { StatusCounts } from "./status-counts";
 import { WarningList } from "../warnings";
 
-/** Whether the platform does well: what waits, what runs, what came of it, and with what. */
+/** The state of the platform: queue, sandboxes, throughput, cost, providers and processes. */
 export function HealthPage() {
   const overview = useQuery(overviewQuery);
   useFreshOverview();
@@ -54,7 +54,7 @@ export function HealthPage() {
   );
 }
 
-/** Changes of states make the overview old; it is looked at again, at most so often. */
+/** Refresh the overview after status changes, but not more often than this. */
 const REST_MS = 2_000;
 
 function useFreshOverview(): void {

@@ -3,12 +3,12 @@ import { FactList, Facts } from "@/ui/facts";
 import { Ago } from "@/ui/time/time";
 import type { Limits, Overview } from "../overview";
 
-/** How sandboxes are limited, in one line. */
+/** Return the limits of a sandbox in one line. */
 function limitsText({ memory, cpu, pids, disk }: Limits): string {
   return `Limits: memory – ${memory}; processors – ${cpu}; processes – ${pids}; disk – ${disk}`;
 }
 
-/** What the platform itself is made of. */
+/** Providers, versions and running processes. */
 export function PlatformFacts({ overview }: { overview: Overview }) {
   const { providers, versions, processes } = overview;
   return (

@@ -4,7 +4,7 @@ import { sandboxesSearch } from "@/search";
 import { Facts } from "@/ui/facts";
 import { count } from "@/ui/text/numbers";
 
-/** How many there are in each state. */
+/** The number of items in each status. */
 export function StatusCounts(props: { title: string; counts: Record<string, number>; note?: ReactNode; linkTo?: "/sandboxes" }) {
   return (
     <Facts title={props.title}>

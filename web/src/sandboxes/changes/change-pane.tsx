@@ -4,7 +4,7 @@ import type { Change } from "./changes";
 import { DiffPane } from "./diff-pane";
 import { changeDiffQuery } from "./queries";
 
-/** The whole diff of one change. */
+/** The full diff of one edit. */
 export function ChangePane({ sandbox, change, onBack }: { sandbox: Sandbox; change: Change; onBack: () => void }) {
   return (
     <DiffPane

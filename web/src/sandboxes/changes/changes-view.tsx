@@ -25,8 +25,8 @@ const MODES = [
 ] as const;
 
 /**
- * Files that the agent changed: turn by turn or over the whole session, each with its diff. List and diff stand beside
- * each other, on top of each other where the page has two panes, or one at a time where there is room for one only.
+ * Files that the agent changed, by turn or for the whole session, each with its diff. List and diff are side by side,
+ * stacked where the page has two panes, or one at a time on narrow screens.
  */
 export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
   const { all } = useCollector(feed, () => new Changes());
@@ -85,14 +85,14 @@ export function ChangesView({ sandbox, feed, upTo }: ViewProps) {
   );
 }
 
-/** Which diff is shown, as the address names it; where only one pane has room, the way back leads to the list. */
+/** Read and write the selected diff in the address. On narrow screens, Back leads to the list. */
 function usePane(changes: readonly Change[], diff: RefObject<HTMLDivElement | null>) {
   const { ev, diff: listed, file } = route.useSearch();
   const mode: Mode = listed ?? "turns";
   const navigate = route.useNavigate();
   const { history } = useRouter();
   const opened = mode === "turns" ? ev : file;
-  /** What was opened in place of the list, which stands before it in the browser's history. */
+  /** The diff that was opened over the list; the list precedes it in the browser's history. */
   const overList = useRef<number | string>(undefined);
   const write = (what: Partial<SandboxSearch>, replace = true) =>
     void navigate({ search: (before) => ({ ...before, ...what }), replace });

@@ -3,7 +3,7 @@ import type { FileStat } from "@/ui/diff/diff-stat";
 
 export type ChangeType = "created" | "modified" | "deleted" | "renamed";
 
-/** What became of a file. */
+/** How a file was changed. */
 export interface FileFacts {
   path: string;
   oldPath: string | null;
@@ -15,7 +15,7 @@ export interface FileFacts {
   size?: number | null;
 }
 
-/** One change of one file. */
+/** One edit of one file. */
 export interface Change extends FileFacts {
   seq: number;
   eventId: string;
@@ -25,22 +25,22 @@ export interface Change extends FileFacts {
   turn: number | null;
   tool: string | null;
   diffSize: number | null;
-  /** The whole diff, where the event carries it. */
+  /** The full diff, if the event contains it. */
   diff: string | null;
 }
 
-/** The changes of one turn of the agent. */
+/** The edits of one turn. */
 export interface Turn {
   turn: number | null;
   changes: Change[];
 }
 
-/** What became of one file over many changes. */
+/** One file with all of its edits. */
 export interface ChangedFile extends FileFacts {
   changes: Change[];
 }
 
-/** What an event tells of a changed file; null when it is of another sort. */
+/** Return the edit that an event reports; null for other events. */
 export function changeOf(event: SandboxEvent): Change | null {
   if (!event.known || event.event_type !== "agent.file_edited") return null;
   const { event_data: data } = event;
@@ -63,7 +63,7 @@ export function changeOf(event: SandboxEvent): Change | null {
   };
 }
 
-/** All changes of a run, in order. */
+/** All edits of a sandbox, in order. */
 export class Changes {
   readonly all: Change[] = [];
 
@@ -73,7 +73,7 @@ export class Changes {
   }
 }
 
-/** Of the first `count`: those up to an event, and whose path, old or new, has what is looked for. */
+/** Return those of the first `count` edits that are not after an event and whose old or new path contains the query. */
 export function shown(all: readonly Change[], count: number, upTo: number | null, query: string): Change[] {
   const wanted = query.trim().toLowerCase();
   return all.slice(0, count).filter(
@@ -83,7 +83,7 @@ export function shown(all: readonly Change[], count: number, upTo: number | null
   );
 }
 
-/** Newest turn last; a change without a turn belongs to the one before it. */
+/** Group edits by turn, oldest first. An edit without a turn belongs to the turn before it. */
 export function byTurn(changes: readonly Change[]): Turn[] {
   const turns: Turn[] = [];
   for (const change of changes) {
@@ -97,7 +97,7 @@ export function byTurn(changes: readonly Change[]): Turn[] {
   return turns;
 }
 
-/** Each file once, under the name that it has at the end, in the order of its first change. */
+/** Return each file once, under its final name, in the order of its first edit. */
 export function byFile(changes: readonly Change[]): ChangedFile[] {
   const files = new Map<string, ChangedFile>();
   for (const change of changes) {

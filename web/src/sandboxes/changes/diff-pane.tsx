@@ -27,18 +27,18 @@ function useKept<T extends string>(key: string, first: T): [T, (value: T) => voi
   ];
 }
 
-/** A diff with what one may do with it. */
+/** A diff with its toolbar. */
 export function DiffPane(props: {
   title: ReactNode;
   query: TextQuery;
   fileName: string;
   path: string | null;
   onBack: () => void;
-  /** Something to say above the diff. */
+  /** A notice above the diff. */
   notice?: ReactNode;
 }) {
   const text = useQuery(props.query);
-  // Side by side with the text, not after it.
+  // Load the diff viewer in parallel with the text.
   useEffect(preloadDiff, []);
   const [layout, setLayout] = useKept<DiffLayout>("diff-layout", "unified");
   const [wrap, setWrap] = useKept<"yes" | "no">("diff-wrap", "no");

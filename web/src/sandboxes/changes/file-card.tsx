@@ -6,19 +6,19 @@ import { ChangeTypeBadge } from "./change-type";
 import type { FileFacts } from "./changes";
 import { Lines } from "./lines";
 
-/** A changed file; pressing it opens its diff. */
+/** A changed file; a click opens its diff. */
 export function FileCard(props: {
   file: FileFacts;
   isOpen: boolean;
   onOpen: () => void;
-  /** What is said under the path. */
+  /** Details below the path. */
   note: ReactNode;
-  /** A control beside the card. */
+  /** A button next to the card. */
   action?: ReactNode;
 }) {
   const { file, isOpen } = props;
   const card = useRef<HTMLDivElement>(null);
-  // A link may have opened one far down the list.
+  // A link may point to a file far down the list.
   useEffect(() => {
     if (isOpen) card.current?.scrollIntoView({ block: "nearest" });
   }, [isOpen]);
@@ -46,7 +46,7 @@ export function FileCard(props: {
   );
 }
 
-/** The file's name stands out; where it lies is said before it, whole. */
+/** The path, with the file name emphasized. */
 function Path({ file }: { file: FileFacts }) {
   const path = escapeControls(file.path);
   const cut = path.lastIndexOf("/") + 1;

@@ -7,11 +7,11 @@ import type { Change } from "./changes";
 import { Lines } from "./lines";
 import { changeDiffQuery } from "./queries";
 
-/** A changed file in one line, and the way to its diff. */
+/** A link from a changed file to its diff. */
 export function FileLink({ change, sandboxId }: { change: Change; sandboxId: string }) {
   const queries = useQueryClient();
   const isHere = useParams({ strict: false }).sandboxId === sandboxId;
-  /** Whoever points at it will likely see it: its text and what draws it are on their way before it is pressed. */
+  /** Prefetch the diff and its viewer: a pointer over the link usually precedes a click. */
   const prepare = () => {
     preloadDiff();
     import("./changes-view").catch(() => undefined);
@@ -23,7 +23,7 @@ export function FileLink({ change, sandboxId }: { change: Change; sandboxId: str
       onFocus={prepare}
       to="/sandbox/$sandboxId"
       params={{ sandboxId }}
-      // Elsewhere the same words mean something else.
+      // Other pages use the same parameters for other things.
       search={(before) => ({ ...(isHere ? before : {}), view: "changes" as const, ev: change.seq, diff: undefined, file: undefined })}
       title={`Show changes to ${escapeControls(change.path)}`}
       className="flex max-w-2xl flex-wrap items-center gap-x-2 gap-y-0.5 rounded-md border bg-surface px-2 py-0.5 hover:border-accent"

@@ -1,7 +1,7 @@
 import { FileCard } from "./file-card";
 import type { Change, ChangedFile } from "./changes";
 
-/** Each file once, with all that happened to it. */
+/** Each file once, with its edits. */
 export function FileList(props: { files: readonly ChangedFile[]; open: string | null; onOpen: (path: string) => void }) {
   return (
     <ul className="space-y-1.5">

@@ -1,6 +1,6 @@
 import { count } from "@/ui/text/numbers";
 
-/** How many lines came and went. */
+/** The number of added and removed lines. */
 export function Lines({ added, removed, binary }: { added: number; removed: number; binary: boolean }) {
   if (binary) return <span className="shrink-0 text-xs text-soft">binary</span>;
   return (

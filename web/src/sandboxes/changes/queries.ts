@@ -8,7 +8,7 @@ export interface TextQuery {
   gcTime: number;
 }
 
-/** Texts of the past: what was fetched of one is never old, but it may be large. */
+/** These texts never change, but they may be large. */
 const PAST = { staleTime: Infinity, gcTime: 60_000 };
 
 export const changeDiffQuery = (sandboxId: string, change: Change): TextQuery => ({
@@ -17,14 +17,14 @@ export const changeDiffQuery = (sandboxId: string, change: Change): TextQuery =>
   ...PAST,
 });
 
-/** Everything that a run changed. `edits` is how many changes there were when it was asked for. */
+/** The diff of the whole session. `edits` is the number of edits when it was requested. */
 export const sessionDiffQuery = (sandboxId: string, edits: number, isOver: boolean): TextQuery => ({
   queryKey: ["session-diff", sandboxId, edits, isOver],
   queryFn: ({ signal }) => fetchText(`/api/v1/sandboxes/${encodeURIComponent(sandboxId)}/diff`, signal),
   ...PAST,
 });
 
-/** Several changes one after the other, as they were made. */
+/** Several edits in order, concatenated. */
 export const editsQuery = (sandboxId: string, changes: readonly Change[]): TextQuery => ({
   queryKey: ["edits", sandboxId, changes[0]?.seq ?? 0, changes.at(-1)?.seq ?? 0, changes.length],
   queryFn: async ({ signal }) => {

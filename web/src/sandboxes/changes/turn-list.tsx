@@ -7,7 +7,7 @@ import { FileCard } from "./file-card";
 import { byTurn, type Change } from "./changes";
 import { Lines } from "./lines";
 
-/** Every change by itself, under the turn that made it. */
+/** Every edit, grouped by turn. */
 export function TurnList(props: {
   sandboxId: string;
   changes: readonly Change[];
@@ -53,7 +53,7 @@ export function TurnList(props: {
   );
 }
 
-/** Where in the run it happened. */
+/** A link to the event in the timeline. */
 function EventLink({ sandboxId, change }: { sandboxId: string; change: Change }) {
   return (
     <Link

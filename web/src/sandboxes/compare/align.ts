@@ -1,20 +1,20 @@
 import type { Step } from "./sandbox-steps";
 
-/** Two steps side by side, or one that the other run has not. */
+/** Two steps side by side, or one that the other sandbox does not have. */
 export interface Pair {
   a: Step | null;
   b: Step | null;
   isSame: boolean;
 }
 
-/** Beyond so many steps on a side they are set side by side by their order alone. */
+/** With more steps than this, they are paired by position only. */
 const MOST = 1_500;
 
 function nameOf(step: Step): string {
   return `${step.what}\n${step.target}\n${step.isError}`;
 }
 
-/** The steps of two runs side by side: what both did stands together, what differs stands between. */
+/** Pair the steps of two sandboxes: equal steps side by side, different ones in between. */
 export function align(a: readonly Step[], b: readonly Step[]): Pair[] {
   if (a.length > MOST || b.length > MOST) return byOrder(a, b);
   const pairs: Pair[] = [];
@@ -35,7 +35,7 @@ function byOrder(a: readonly Step[], b: readonly Step[]): Pair[] {
   });
 }
 
-/** The places of the longest row of steps that both have in the same order. */
+/** Return the positions of the longest common subsequence of steps. */
 function common(a: readonly Step[], b: readonly Step[]): (readonly [number, number])[] {
   const [namesA, namesB] = [a.map(nameOf), b.map(nameOf)];
   const width = b.length + 1;

@@ -9,7 +9,7 @@ import { sandboxQuery } from "../queries";
 
 const route = getRouteApi("/sandboxes/compare");
 
-/** Two runs side by side. */
+/** Two sandboxes side by side. */
 export function ComparePage() {
   const { a, b } = route.useSearch();
   const navigate = route.useNavigate();

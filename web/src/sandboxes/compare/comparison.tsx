@@ -12,12 +12,12 @@ import { Run, type ChangedLines } from "./sandbox-steps";
 import { Side } from "./sandbox-heading";
 import { StepsTable } from "./steps-table";
 
-/** Two runs, figure by figure and step by step, live if they are. */
+/** Two sandboxes, figure by figure and step by step, updated live. */
 export function Comparison({ a, b }: { a: Sandbox; b: Sandbox }) {
   const [left, right] = [useRun(a.id), useRun(b.id)];
   const [onlyDifferent, setOnlyDifferent] = useState(false);
   const lengths = `${left.steps.length} ${right.steps.length}`;
-  // Steps are added in place; their numbers say when.
+  // Steps are appended in place; the lengths show when.
   const pairs = useMemo(() => (lengths === "" ? [] : align(left.steps, right.steps)), [left.steps, right.steps, lengths]);
   const different = pairs.reduce((sum, pair) => sum + (pair.isSame ? 0 : 1), 0);
   return (

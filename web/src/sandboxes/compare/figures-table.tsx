@@ -9,7 +9,7 @@ export interface Figure {
   differs: boolean;
 }
 
-/** Names, and what they are in either run; what differs stands out. */
+/** A table of figures for both sandboxes; differences are highlighted. */
 export function FiguresTable({ caption, figures }: { caption: string; figures: readonly Figure[] }) {
   return (
     <section className="overflow-hidden rounded-lg border bg-surface">
@@ -42,7 +42,7 @@ export function FiguresTable({ caption, figures }: { caption: string; figures: r
   );
 }
 
-/** Two counts by name as figures, the names in order. */
+/** Return two maps as figures, sorted by name. */
 export function counted<T>(a: ReadonlyMap<string, T>, b: ReadonlyMap<string, T>, show: (value: T | undefined) => string): Figure[] {
   const names = [...new Set([...a.keys(), ...b.keys()])].toSorted();
   return names.map((name) => {

@@ -3,7 +3,7 @@ import type { Sandbox } from "@/api/client";
 import { escapeControls } from "@/ui/text/control-characters";
 import { titleOf } from "../list/row";
 
-/** Which run a column is about. */
+/** The sandbox that a column is about. */
 export function Side({ letter, sandbox }: { letter: string; sandbox: Sandbox }) {
   return (
     <div className="min-w-0 text-left">

@@ -2,12 +2,12 @@ import type { SandboxEvent } from "@/api/client";
 import { targetOf } from "../event-data";
 import { stopReason } from "../stop-reason";
 
-/** One thing that an agent did. */
+/** One action of an agent. */
 export interface Step {
   seq: number;
-  /** What was done: a tool, or another kind of event. */
+  /** The tool, or another kind of event. */
   what: string;
-  /** To what: a file, a command, the words. */
+  /** The file, command or text. */
   target: string;
   isError: boolean;
 }
@@ -17,7 +17,7 @@ export interface ChangedLines {
   removed: number;
 }
 
-/** What a run did, as far as two runs can be compared. */
+/** Collects the steps, tools and files of a sandbox for a comparison. */
 export class Run {
   readonly steps: Step[] = [];
   readonly types = new Map<string, number>();

@@ -4,7 +4,7 @@ import { escapeControls } from "@/ui/text/control-characters";
 import type { Pair } from "./align";
 import type { Step } from "./sandbox-steps";
 
-/** What both did, in order; where they part stands out. */
+/** The steps of both sandboxes in order; differences are highlighted. */
 export function StepsTable(props: { a: string; b: string; pairs: readonly Pair[]; onlyDifferent: boolean }) {
   const shown = props.onlyDifferent ? props.pairs.filter((pair) => !pair.isSame) : props.pairs;
   return (

@@ -52,7 +52,7 @@ function isReady({ projectId, newProject, prompt, budget }: Draft): boolean {
   return prompt.trim() !== "" && !isBad(budget) && (projectId !== "" || newProject.trim() !== "");
 }
 
-/** One prompt, one sandbox: work without a ticket. */
+/** A form that starts a sandbox with one prompt and without a ticket. */
 export function NewSandboxPage() {
   const projects = useQuery(projectsQuery);
   usePageTitle("New sandbox");

@@ -5,10 +5,10 @@ import { useEffect } from "react";
 import { LoadError } from "@/ui/loading/placeholders";
 import { taskQuery } from "../queries";
 
-/** A task that has no sandbox yet; the page goes there as soon as it has one. */
+/** A task without a sandbox. The page opens the sandbox when it is created. */
 export function QueuedTask({ taskId, ticketId }: { taskId: string; ticketId: string }) {
   const navigate = useNavigate();
-  // Kept fresh by the stream: a change of the task makes it load again.
+  // The stream invalidates this query when the task changes.
   const task = useQuery(taskQuery(taskId));
   const sandboxId = task.data?.sandbox_id ?? null;
   useEffect(() => {

@@ -11,7 +11,7 @@ import { Loading, LoadError } from "@/ui/loading/placeholders";
 import { attemptsQuery } from "../queries";
 import { salvageLabel } from "../salvage/salvage-text";
 
-/** Every sandbox that this task has had, the newest first. */
+/** Every sandbox of this task, newest first. */
 export function Attempts({ sandbox }: { sandbox: Sandbox }) {
   const attempts = useQuery(attemptsQuery(sandbox.task_id));
   return (

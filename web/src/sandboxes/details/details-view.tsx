@@ -18,7 +18,7 @@ import { Attempts } from "./attempts";
 import { FactReader, ranked } from "./facts";
 import { Logs } from "./logs";
 
-/** Everything about a sandbox that is not what happened in it. */
+/** Everything about a sandbox other than its events. */
 export function DetailsView({ sandbox, feed }: ViewProps) {
   const { facts } = useCollector(feed, () => new FactReader());
   return (
@@ -111,7 +111,7 @@ function Place({ sandbox, workspace }: { sandbox: Sandbox; workspace: string | n
   );
 }
 
-/** What it was told to do; secrets are never part of it. */
+/** The assignment of the worker, without secrets. */
 function Assignment({ sandbox, finder }: { sandbox: Sandbox; finder: FactReader["facts"] }) {
   const task = useQuery(taskQuery(sandbox.task_id));
   return (
@@ -143,7 +143,7 @@ function Assignment({ sandbox, finder }: { sandbox: Sandbox; finder: FactReader[
   );
 }
 
-/** What its worker was given; the one secret among it, its token, is not told. */
+/** The environment of the worker, without its token. */
 function Environment({ variables }: { variables: FactReader["facts"]["environment"] }) {
   if (variables.length === 0) return null;
   return (

@@ -1,7 +1,7 @@
 import type { SandboxEvent } from "@/api/client";
 import { num, record, str } from "../event-data";
 
-/** What a run was set to do and with what, as its worker and its agent said it at their start. */
+/** The settings that the worker and the agent reported at their start. */
 export interface Facts {
   branch: string | null;
   model: string | null;
@@ -12,7 +12,7 @@ export interface Facts {
   sessionId: string | null;
   resumedSessionId: string | null;
   tools: readonly string[];
-  /** What the worker was given, without its secrets, by name. */
+  /** The worker's environment variables by name, without secrets. */
   environment: readonly (readonly [name: string, value: string])[];
   commit: string | null;
   turns: number | null;
@@ -21,7 +21,7 @@ export interface Facts {
 
 const WANTED = new Set(["sandbox.created", "sandbox.started", "agent.started", "iteration.started", "agent.system_message", "agent.completed", "agent.failed"]);
 
-/** Gathers what is said once or is said anew; what comes later wins. */
+/** Reads settings from events; later values replace earlier ones. */
 export class FactReader {
   readonly facts: Facts = {
     branch: null,
@@ -63,7 +63,7 @@ function texts(value: unknown): [name: string, value: string][] {
   return Object.entries(record(value)).flatMap(([name, text]) => (typeof text === "string" ? [[name, text]] : []));
 }
 
-/** Counts by type, the most frequent first. */
+/** Return counts by type, most frequent first. */
 export function ranked(counts: Readonly<Record<string, number>>): [type: string, count: number][] {
   return Object.entries(counts).toSorted(([one, many], [other, more]) => more - many || one.localeCompare(other));
 }

@@ -14,7 +14,7 @@ interface Line {
   text: string;
 }
 
-/** The run as text, line by line, the way `omoi logs` prints it. */
+/** The events as text, as `omoi logs` prints them. */
 export function Logs({ sandbox }: { sandbox: Sandbox }) {
   const [isOpen, setOpen] = useState(false);
   const path = `/api/v1/sandboxes/${encodeURIComponent(sandbox.id)}/logs`;

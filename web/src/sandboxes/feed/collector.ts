@@ -2,22 +2,22 @@ import { useState } from "react";
 import type { SandboxEvent } from "@/api/client";
 import type { Feed } from "./feed";
 
-/** Something that is made from events, one after the other. */
+/** Something that is built from events, one by one. */
 export interface Collector {
   add(event: SandboxEvent): void;
 }
 
-/** So much must have come at the front, of what is there, before everything is added anew. */
+/** The share of older events, relative to those already added, that triggers a rebuild. */
 const SHARE = 0.5;
 
 /**
- * Keeps a collector in step with a feed: each event is added once. What comes at the front makes it begin anew, which is put
- * off while a long run is loaded page by page, so that the work grows with the run and not with its square.
+ * Keeps a collector in step with a feed: each event is added once. Events at the front require a rebuild. While a long
+ * history loads page by page, rebuilds are delayed, so that the work grows linearly and not quadratically.
  */
 export class FeedCollector<C extends Collector> {
   collector: C;
   readonly #make: () => C;
-  /** The numbers of the first event that was added, and of the one to add next. */
+  /** The numbers of the first event that was added and of the next one to add. */
   #first = 0;
   #next = 0;
 
@@ -43,7 +43,7 @@ export class FeedCollector<C extends Collector> {
   }
 }
 
-/** A collector over a feed. What it holds grows in place: take the feed's `version` where a change must be noticed. */
+/** Use a collector over a feed. It changes in place: use the feed's `version` to detect changes. */
 export function useCollector<C extends Collector>(feed: Feed, make: () => C): C {
   const [collected] = useState(() => new FeedCollector(make));
   return collected.follow(feed.events, feed.isWhole);

@@ -1,17 +1,18 @@
 import type { SandboxEvent } from "@/api/client";
 
 /**
- * A sandbox's events in their order, without gaps: it grows at the end as they happen, and at the front as they are
- * loaded. While it begins in the middle of a long run, the newest events wait in its tail until it has reached them.
+ * A sandbox's events in order and without gaps. It grows at the end as events happen and at the front as older ones are
+ * loaded. While it starts in the middle of a long history, the newest events are kept in `tail` until the gap is
+ * closed.
  */
 export class Feed {
-  /** Never changed but by growing at its end; growing at the front makes a new one. */
+  /** Only appended to in place; prepending creates a new array. */
   events: SandboxEvent[] = [];
-  /** The newest events, in order, as long as some between them and the others are missing. */
+  /** The newest events, in order, while there is a gap between them and `events`. */
   tail: SandboxEvent[] = [];
-  /** Whether the first event of all is there. */
+  /** Whether the first event is loaded. */
   isWhole = false;
-  /** Grows with every change, so that who shows the events knows when to look again. */
+  /** Incremented on every change. */
   version = 0;
   #watchers = new Set<() => void>();
 
@@ -23,28 +24,28 @@ export class Feed {
     return this.events.at(-1)?.seq ?? 0;
   }
 
-  /** The number of the newest event that is known. */
+  /** The number of the newest known event. */
   get newest(): number {
     return this.tail.at(-1)?.seq ?? this.last;
   }
 
-  /** The newest events as far as they are there without a gap: what tells how the sandbox is now. */
+  /** The newest events without a gap, which describe the current state of the sandbox. */
   get end(): { events: readonly SandboxEvent[]; first: number; last: number } {
     const events = this.tail.length > 0 ? this.tail : this.events;
     return { events, first: events[0]?.seq ?? 0, last: events.at(-1)?.seq ?? 0 };
   }
 
-  /** The event with this number, if it has been loaded. */
+  /** Return the event with this number, if it is loaded. */
   at(seq: number): SandboxEvent | undefined {
     return this.events[seq - this.first];
   }
 
-  /** Add what happened after the newest event. False when something lies between that is not there. */
+  /** Append events after the newest one. Return false if there is a gap. */
   append(batch: readonly SandboxEvent[]): boolean {
     return this.#grow(this.tail.length > 0 ? this.tail : this.events, batch);
   }
 
-  /** Begin in the middle, with the newest events aside. */
+  /** Start in the middle, with the newest events in the tail. */
   begin(middle: readonly SandboxEvent[], newest: readonly SandboxEvent[]): void {
     this.events = [...middle];
     this.tail = [...newest];
@@ -52,13 +53,13 @@ export class Feed {
     this.#changed();
   }
 
-  /** Add what lies between the middle and the tail, in order. */
+  /** Append events between the middle and the tail. */
   bridge(batch: readonly SandboxEvent[]): void {
     this.#grow(this.events, batch);
     this.#join();
   }
 
-  /** Leave the middle and go on from the newest events; what lies before them is loaded anew, as it is in any long run. */
+  /** Drop the middle and continue from the newest events; older ones are loaded again page by page. */
   skipToTail(): void {
     if (this.tail.length === 0) return;
     this.events = this.tail;
@@ -66,7 +67,7 @@ export class Feed {
     this.#changed();
   }
 
-  /** Add what happened before the first event; `batch` is in order and ends right before it. */
+  /** Prepend older events; `batch` is in order and ends right before the first event. */
   prepend(batch: readonly SandboxEvent[]): void {
     const older = this.events.length === 0 ? [...batch] : batch.filter((event) => event.seq < this.first);
     if (older.length === 0) return;

@@ -6,13 +6,13 @@ import { retryUntilDone } from "./retry";
 
 export interface Following {
   sandboxId: string;
-  /** An event that should be there soon, wherever it is in the run. */
+  /** An event to load first, wherever it is in the history. */
   wanted?: number;
-  /** What is in the way of loading; null when nothing is any more. */
+  /** Called with what prevents loading, and with null when nothing does. */
   onError: (error: unknown) => void;
 }
 
-/** Load a sandbox's events and keep them up to date; the function that comes back ends it. */
+/** Load a sandbox's events and keep them up to date. Return a function that stops it. */
 export function follow(
   feed: Feed,
   connection: Connection,
@@ -22,7 +22,8 @@ export function follow(
   const { signal } = controller;
   let filling: Promise<void> | null = null;
   let early: SandboxEvent[] = [];
-  // Between what was loaded and what is told from now on there may be something: it is looked for once both are there.
+  // Events may have happened between the last loaded page and the start of the subscription; fetch them once both are
+  // there.
   let hasBegun = false;
 
   const troubles = new Map<string, unknown>();
@@ -46,7 +47,7 @@ export function follow(
     });
   }
 
-  // What comes before the first page waits for it.
+  // Hold events that arrive before the first page.
   const unsubscribe = connection.subscribe(
     { types: ["sandbox.event"], sandbox_id: sandboxId },
     {
@@ -68,7 +69,7 @@ export function follow(
     early = [];
     add(held);
   });
-  // What was loaded while nothing could be heard may have become old before it could.
+  // Events may be missing from what was loaded while the stream was disconnected.
   let wasLost = connection.state === "lost";
   const unwatchLink = connection.watch(() => {
     if (connection.state === "open" && wasLost && feed.events.length > 0) catchUp();

@@ -6,8 +6,9 @@ const PAGE = 500;
 type Read = (order: "asc" | "desc", beyond?: number) => Promise<SandboxEvent[]>;
 
 /**
- * The newest events first, so that the page can be read at once; then everything older, page by page. When an event far
- * back is wanted, what is around it comes first, then all up to the newest. Called again after a failure, it goes on.
+ * Load the newest events first, so that the page can be read at once, then older ones page by page. If an event further
+ * back is wanted, load the events around it first, then those up to the newest. After a failure, a second call
+ * continues.
  */
 export async function load(feed: Feed, sandboxId: string, wanted: number | undefined, signal: AbortSignal): Promise<void> {
   const read = reader(sandboxId, signal);
@@ -15,7 +16,7 @@ export async function load(feed: Feed, sandboxId: string, wanted: number | undef
   while (feed.tail.length > 0) {
     const between = await read("asc", feed.last);
     if (between.length === 0) break;
-    // Someone may have gone to the newest meanwhile; then these are too old for it and are not taken.
+    // If the user went to the newest events meanwhile, the feed ignores these.
     feed.bridge(between);
   }
   while (feed.first > 1) {
@@ -28,14 +29,14 @@ export async function load(feed: Feed, sandboxId: string, wanted: number | undef
 
 async function begin(feed: Feed, wanted: number | undefined, read: Read): Promise<void> {
   const middle = wanted === undefined ? null : read("desc", wanted + PAGE / 2);
-  // Its failure is told by the wait below; until then nobody waits.
+  // The await below reports a failure; until then it is unhandled.
   middle?.catch(() => undefined);
   const newest = (await read("desc")).toReversed();
   if (middle !== null && wanted !== undefined && (newest[0]?.seq ?? 0) > wanted) feed.begin((await middle).toReversed(), newest);
   else feed.prepend(newest);
 }
 
-/** What happened since the newest event that is there, when the stream did not tell it. */
+/** Load events after the newest one that the stream did not deliver. */
 export async function fill(feed: Feed, sandboxId: string, signal: AbortSignal): Promise<void> {
   const read = reader(sandboxId, signal);
   for (;;) {
@@ -45,7 +46,7 @@ export async function fill(feed: Feed, sandboxId: string, signal: AbortSignal): 
   }
 }
 
-/** Reads a page of events: the newest, or those beyond an event's number, older or newer ones. */
+/** Return a function that reads one page: the newest events, or those before or after an event's number. */
 function reader(sandboxId: string, signal: AbortSignal): Read {
   return async (order, beyond) => {
     const params = { path: { sandbox_id: sandboxId }, query: { limit: PAGE, order, beyond } };

@@ -16,7 +16,7 @@ class Link {
   }
 }
 
-/** Something that fails with these, one after the other, and then is done. */
+/** Return a function that fails with each of these errors in turn and then succeeds. */
 function trying(...failures: Error[]) {
   const link = new Link();
   const controller = new AbortController();

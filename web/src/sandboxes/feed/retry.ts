@@ -6,13 +6,16 @@ const LONGEST_RETRY_MS = 15_000;
 
 export interface RetryOptions {
   connection: Pick<Connection, "state" | "watch">;
-  /** Ends it. */
+  /** Stops retrying. */
   signal: AbortSignal;
-  /** What is in the way; null when it is done. */
+  /** Called with the error that prevents it, and with null when it is done. */
   onTrouble: (error: unknown) => void;
 }
 
-/** Do it until it is done: again after a while, and at once when the server is back. What is refused stays refused. */
+/**
+ * Retry until it succeeds: with a growing pause, and at once when the connection is back. Rejected requests are not
+ * retried.
+ */
 export async function retryUntilDone(act: () => Promise<void>, { connection, signal, onTrouble }: RetryOptions): Promise<void> {
   for (let failures = 0; !signal.aborted; failures += 1) {
     try {
@@ -29,7 +32,7 @@ export async function retryUntilDone(act: () => Promise<void>, { connection, sig
   }
 }
 
-/** Whether the server would say the same again. */
+/** Whether a retry would be rejected in the same way. */
 export function isRefused(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status < 500;
 }

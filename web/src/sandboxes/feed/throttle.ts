@@ -1,9 +1,9 @@
-/** Faster than this nobody reads; what comes in between is drawn together. */
+/** The shortest time between two redraws. */
 export const BEAT_MS = 100;
 
 /**
- * Calls that come in bursts, passed on at once when it was quiet and then once per beat; the last is never lost.
- * `stop` forgets what is still to be passed on.
+ * Throttle calls: the first runs at once, further ones once per interval, and the last is never lost. `stop` cancels
+ * the pending one.
  */
 export function throttle(call: () => void, beat: number = BEAT_MS): { (): void; stop(): void } {
   let last = -Infinity;

@@ -11,12 +11,15 @@ export interface FeedState {
   error: unknown;
 }
 
-/** A sandbox's events, kept up to date; those around the `wanted` one come first. Give the component a `key` of the sandbox's id: it follows one for its life. */
+/**
+ * Use a sandbox's events, kept up to date; those around `wanted` are loaded first. Give the component a `key` of the
+ * sandbox id: it follows one for its lifetime.
+ */
 export function useFeed(sandboxId: string, wanted?: number): FeedState {
   const connection = useConnection();
   const [feed] = useState(() => new Feed());
   const [error, setError] = useState<unknown>(null);
-  // What is wanted counts when it begins; later everything is loaded or on its way.
+  // Only the initial value counts; afterwards everything is loaded or loading.
   const [begun] = useState(wanted);
   useEffect(
     () => follow(feed, connection, { sandboxId, wanted: begun, onError: setError }),

@@ -17,7 +17,7 @@ import { StopDialog } from "../stop-dialog";
 
 const route = getRouteApi("/sandboxes");
 
-/** Every sandbox that one may see, live. */
+/** Every sandbox that the user can see, updated live. */
 export function SandboxesPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();

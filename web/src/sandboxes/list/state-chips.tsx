@@ -1,10 +1,10 @@
 import { Chip } from "@/ui/form/chip";
 import { SANDBOX_STATES, type SandboxesSearch } from "@/search";
 
-/** The states with how many are in each; one can be chosen. */
+/** A filter by status, with the number of sandboxes in each. */
 export function StateChips(props: {
   counts: ReadonlyMap<string, number>;
-  /** Whether there are more than were counted. */
+  /** Whether there are more sandboxes than were counted. */
   isPartial: boolean;
   chosen: SandboxesSearch["status"];
   onChoose: (state: SandboxesSearch["status"]) => void;

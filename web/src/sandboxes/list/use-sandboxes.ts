@@ -11,7 +11,7 @@ export interface Filter {
 }
 
 const PAGE = 100;
-/** What agents spend and do changes all the time; it is looked at this often at the most. */
+/** Cost and activity change all the time; refresh at most this often. */
 const REST_MS = 4_000;
 
 /** Sandboxes, newest first, page by page. */
@@ -34,7 +34,7 @@ export function useSandboxes(filter: Filter) {
   });
 }
 
-/** Looks at the list again while agents work, and not at all while nothing happens. */
+/** Refresh the list while events arrive, and not otherwise. */
 export function useRefreshOnEvents(): void {
   const queries = useQueryClient();
   const onItems = useBatched(() => invalidate(queries, ["sandboxes", "list"]), REST_MS);

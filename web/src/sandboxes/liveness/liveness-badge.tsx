@@ -8,7 +8,7 @@ import { SandboxDuration } from "../sandbox-duration";
 import { lastHeard, liveness } from "./liveness";
 import type { Signs } from "./signs";
 
-/** What the sandbox does, in a word; why that is said, for who points at it or presses it; and when it was last heard. */
+/** The status of a sandbox, with the reason in a tooltip. */
 export function LivenessBadge({ sandbox, signs }: { sandbox: Sandbox; signs: Signs }) {
   const now = useNow();
   const link = useConnectionState();
@@ -31,7 +31,7 @@ export function LivenessBadge({ sandbox, signs }: { sandbox: Sandbox; signs: Sig
   );
 }
 
-/** When something was last heard, while there is something to hear; a beating heart is not an event. */
+/** The time of the last event and the last heartbeat, or of the end. */
 export function LastHeard({ sandbox, signs }: { sandbox: Sandbox; signs: Signs }) {
   const now = useNow();
   const heard = lastHeard(sandbox, signs);

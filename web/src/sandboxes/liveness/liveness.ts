@@ -23,25 +23,25 @@ export interface Liveness {
   state: LivenessState;
   label: string;
   tone: Tone;
-  /** Whether something goes on right now. */
+  /** Whether work is in progress. */
   isActive: boolean;
-  /** Why it is called so, in sentences. */
+  /** The reasons, as sentences. */
   why: string[];
 }
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-/** No heartbeat for so long, and the platform takes it for dead unless its provider knows better. */
+/** Without a heartbeat for this long, a sandbox counts as dead unless its provider reports it alive. */
 export const SILENT_MS = 75 * SECOND;
-/** No work for so long is worth saying. */
+/** Without activity for this long, a sandbox is shown as idle. */
 export const QUIET_MS = MINUTE;
-/** It waits, and nothing came: the platform stops it. */
+/** A waiting sandbox is stopped after this long. */
 export const IDLE_MS = 10 * MINUTE;
-/** It says that it runs and does nothing: the platform stops it and tries again. */
+/** A running sandbox without activity is stopped after this long, and its task is retried. */
 export const STUCK_MS = 15 * MINUTE;
 const STARTING_MS = MINUTE;
 
-/** What a sandbox does, by what is known and not by what it says of itself. */
+/** Return what a sandbox does, derived from what is known rather than from its own status. */
 export function liveness(sandbox: Sandbox, signs: Signs, now: number, link: ConnectionState): Liveness {
   const ended = ending(sandbox);
   if (ended !== null) return ended;
@@ -117,7 +117,7 @@ function waiting(signs: Signs, now: number): Liveness {
   ]);
 }
 
-/** How it ended: the outcome that the server decided, and why. */
+/** Return the outcome that the server decided, with the reason. */
 function ending(sandbox: Sandbox): Liveness | null {
   const { status, outcome } = sandbox;
   if (status !== "stopped" && status !== "failed" && status !== "lost") return null;
@@ -150,7 +150,7 @@ function newest(...moments: (number | string | null)[]): number {
   return Math.max(...moments.map((each) => (each === null ? 0 : typeof each === "number" ? each : Date.parse(each))));
 }
 
-/** When something was last heard, heartbeats and all else told apart. */
+/** Return the times of the last event and of the last heartbeat. */
 export function lastHeard(sandbox: Sandbox, signs: Signs): { event: number | null; heartbeat: number | null } {
   const beat = newest(signs.beatAt, sandbox.last_heartbeat_at);
   return { event: signs.lastEventAt, heartbeat: beat === 0 ? null : beat };

@@ -1,23 +1,23 @@
 import type { SandboxEvent } from "@/api/client";
 import { flag, num, str } from "../event-data";
 
-/** What a sandbox's events say of whether and how it lives; moments are milliseconds. */
+/** Facts about a sandbox's liveness that its events report; times are in milliseconds. */
 export interface Signs {
-  /** The last event that was no heartbeat. */
+  /** The last event that was not a heartbeat. */
   lastEventAt: number | null;
   beatAt: number | null;
   lastWorkAt: number | null;
-  /** The tool that runs. */
+  /** The running tool. */
   tool: { name: string; since: number } | null;
   waitingSince: number | null;
   lingerMs: number | null;
   limitedAt: number | null;
   model: string | null;
-  /** How often the model was asked. */
+  /** The number of model requests. */
   turn: number;
 }
 
-/** Reads events as they come, each once. */
+/** Reads each event once, as it arrives. */
 export class SignReader {
   readonly signs: Signs = {
     lastEventAt: null,

@@ -17,10 +17,10 @@ const DELIVERIES: readonly { value: Delivery; label: string }[] = [
   { value: "end_of_turn", label: "At the end of the turn" },
 ];
 
-/** What was chosen for a sandbox. It goes with the page, so that who comes another day stops no turn unawares. */
+/** The selected delivery of each sandbox. It is not stored: a choice from another day must not interrupt a turn. */
 const chosen = new Map<string, Delivery>();
 
-/** Say something to the agent, and see how far it got. */
+/** Send messages to the agent and see their receipts. */
 export function Composer({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) {
   const posting = useUnsent(sandbox.id);
   const isOpen = sandbox.status === "creating" || sandbox.status === "running";
@@ -67,7 +67,7 @@ function Writing({ sandboxId, onSend }: { sandboxId: string; onSend: (body: Mess
         onWrite={write}
         className="max-sm:h-9 max-sm:min-h-9 max-sm:group-focus-within:h-16"
       />
-      {/* On a phone the timeline needs the room until something is written. */}
+      {/* On a phone the timeline needs the space until something is written. */}
       <div className={cn("flex flex-wrap items-center gap-2 max-sm:flex-nowrap", isEmpty && "max-sm:hidden max-sm:group-focus-within:flex")}>
         <Select aria-label="Delivery" value={deliver} onChange={(event) => choose(event.target.value as Delivery)} className="h-7 py-0 text-xs max-sm:min-w-0 max-sm:flex-1">
           {DELIVERIES.map((each) => (

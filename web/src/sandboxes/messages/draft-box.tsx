@@ -4,13 +4,13 @@ import { TextArea } from "@/ui/form/field";
 import { submitOnEnter } from "@/ui/form/submit-on-enter";
 import { draftOf, keepDraft, watchDrafts } from "./drafts";
 
-/** What is typed for a sandbox's agent; it is kept in this browser, the same in all its tabs, until it is sent. */
+/** Use the draft of a message to a sandbox. It is stored in this browser and shared by all tabs until it is sent. */
 export function useDraft(sandboxId: string): [text: string, write: (text: string) => void] {
   const text = useSyncExternalStore(watchDrafts, () => draftOf(sandboxId));
   return [text, (next) => keepDraft(sandboxId, next)];
 }
 
-/** Where it is typed. Enter is a new line; with Ctrl or Command it sends the form. */
+/** The input for a message. Enter inserts a line; Ctrl or Command with Enter sends. */
 export function DraftBox(props: { label: string; placeholder: string; text: string; onWrite: (text: string) => void; className?: string }) {
   return (
     <TextArea

@@ -1,4 +1,4 @@
-/** What was typed and not sent for each sandbox, kept in this browser and the same in all its tabs. */
+/** Drafts of messages by sandbox, stored in this browser and shared by its tabs. */
 
 const PREFIX = "draft:";
 const drafts = new Map<string, string>();
@@ -23,7 +23,7 @@ export function watchDrafts(changed: () => void): () => void {
   return () => watchers.delete(changed);
 }
 
-/** Another tab wrote on one, or sent it; that is heard for as long as the page lives. */
+/** Another tab changed or sent a draft. */
 function hear({ key, newValue }: StorageEvent): void {
   if (key?.startsWith(PREFIX)) replace(key.slice(PREFIX.length), newValue ?? "");
 }
@@ -41,7 +41,7 @@ function read(sandboxId: string): string {
   }
 }
 
-/** A browser that keeps nothing loses the draft when the page goes, no sooner. */
+/** Without storage, a draft lasts as long as the page. */
 function write(sandboxId: string, text: string): void {
   try {
     if (text === "") localStorage.removeItem(PREFIX + sandboxId);

@@ -8,7 +8,7 @@ import { sentence } from "@/ui/text/sentence";
 import { DraftBox, useDraft } from "./draft-box";
 import { retryTask } from "./queries";
 
-/** Why nothing can be said here any more, and how to go on. */
+/** Why the sandbox accepts no messages, and what to do instead. */
 export function Ended({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) {
   const isStopping = sandbox.status === "stopping";
   return (

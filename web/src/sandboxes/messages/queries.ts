@@ -1,7 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { unwrap, api, type MessageIn } from "@/api/client";
 
-/** What was said to a sandbox, newest first, each with its receipts. */
+/** Messages to a sandbox with their receipts, newest first. */
 export const messagesQuery = (sandboxId: string) =>
   queryOptions({
     queryKey: ["messages", sandboxId],
@@ -14,7 +14,7 @@ export const messagesQuery = (sandboxId: string) =>
       ),
   });
 
-/** Say something; the same key says it once, however often it is sent. */
+/** Send a message; the same key sends it once, however often it is repeated. */
 export function sendMessage(sandboxId: string, body: MessageIn, key: string) {
   return unwrap(
     api.POST("/api/v1/sandboxes/{sandbox_id}/messages", {

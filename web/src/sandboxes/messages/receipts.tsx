@@ -21,7 +21,7 @@ const EDGES: Record<Sender["who"], string> = {
   system: "border-l-line-strong bg-sunken",
 };
 
-/** What was said to the agent, and how far each of it got: queued, delivered, seen. */
+/** Messages to the agent with their receipts: queued, delivered, seen. */
 export function Receipts({ sandboxId, posting }: { sandboxId: string; posting: Posting }) {
   const { data } = useQuery(messagesQuery(sandboxId));
   const [isAll, setAll] = useState(false);

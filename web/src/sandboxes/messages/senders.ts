@@ -17,8 +17,10 @@ const KINDS = new Map([
   ["system", SYSTEM],
 ]);
 
-/** Who speaks: `user:<email>`, `agent:<sandbox id>`, or the part of the platform that does. Whoever speaks for the
- * platform is named too. */
+/**
+ * Return who sent a message: `user:<email>`, `agent:<sandbox id>`, or a part of the platform. A user who sends for the
+ * platform is named too.
+ */
 export function senderOf(sender: string, messageType: string): Sender {
   const [prefix, ...rest] = sender.split(":");
   const name = rest.join(":");

@@ -1,4 +1,4 @@
-/** Letters that the server has not taken, kept for each sandbox in this browser. */
+/** Messages that the server has not accepted, stored in this browser by sandbox. */
 
 import type { UnsentMessage } from "./unsent";
 
@@ -23,21 +23,21 @@ export function removeMessage(sandboxId: string, key: string): void {
   write(sandboxId, storedMessages(sandboxId).filter((letter) => letter.key !== key));
 }
 
-/** Another tab of this browser kept or forgot some; what it leaves is told, for as long as the page lives. */
+/** Call back when another tab stores or removes messages, with those that remain. */
 export function watchStorage(changed: (sandboxId: string, left: readonly UnsentMessage[]) => void): void {
   addEventListener("storage", ({ key, newValue }) => {
     if (key?.startsWith(PREFIX)) changed(key.slice(PREFIX.length), parseMessages(newValue));
   });
 }
 
-/** None of them is on its way any more: who was to wait for the answer is gone. */
+/** Nothing waits for their responses any more, so all of them count as failed. */
 export function parseMessages(text: string | null): UnsentMessage[] {
   if (text === null) return [];
   const letters = JSON.parse(text) as UnsentMessage[];
   return letters.map((letter) => ({ ...letter, state: "failed", error: letter.error ?? UNANSWERED }));
 }
 
-/** A browser that keeps nothing loses them when the page goes, no sooner. */
+/** Without storage, they last as long as the page. */
 function write(sandboxId: string, letters: readonly UnsentMessage[]): void {
   try {
     if (letters.length === 0) localStorage.removeItem(PREFIX + sandboxId);

@@ -1,4 +1,4 @@
-/** The outbox of each sandbox, wherever the person goes in the page. */
+/** Unsent messages by sandbox, kept while the user navigates. */
 
 import { removeMessage, watchStorage, storeMessage, storedMessages } from "./unsent-storage";
 import { type UnsentMessage, type UnsentMessages, type Posting, post } from "./unsent";
@@ -33,13 +33,13 @@ export function watchUnsent(changed: () => void): () => void {
   };
 }
 
-/** What is not among those left was sent or dropped in another tab. */
+/** Messages that another tab sent or discarded are gone from its list. */
 function letGo(sandboxId: string, left: readonly UnsentMessage[]): void {
   const keys = new Set(left.map(({ key }) => key));
   replace(sandboxId, unsentFor(sandboxId).filter(({ key, state }) => state !== "failed" || keys.has(key)));
 }
 
-/** Who looks next is shown the server's own list. */
+/** The next viewer sees the server's list. */
 function forgetSent(): void {
   for (const [sandboxId, outbox] of outboxes) outboxes.set(sandboxId, outbox.filter(({ state }) => state !== "sent"));
 }

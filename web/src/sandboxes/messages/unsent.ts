@@ -1,14 +1,14 @@
 import type { Message, MessageIn } from "@/api/client";
 
-/** A message on its way to the server, or refused by it. */
+/** A message that is being sent or was rejected. */
 export interface UnsentMessage {
-  /** Made once, so that sending it again cannot say it twice. */
+  /** The idempotency key: sending it again creates no duplicate. */
   key: string;
   body: MessageIn;
   state: "sending" | "failed" | "sent";
   error: string | null;
   messageId: string | null;
-  /** The newest message when this was sent: ids rise with time. */
+  /** The newest message when this was sent; ids grow with time. */
   after: string | null;
 }
 
@@ -41,7 +41,10 @@ export function post(outbox: UnsentMessages, posting: Posting): UnsentMessages {
   }
 }
 
-/** Letters that the server's own list does not show yet. The stream may tell of one before the answer to it is there. */
+/**
+ * Return the messages that the server's list does not contain yet. The stream may report one before its response
+ * arrives.
+ */
 export function pendingMessages(outbox: UnsentMessages, messages: readonly Message[]): UnsentMessages {
   const known = new Set(messages.map((message) => message.message_id));
   const isTold = ({ body, after }: UnsentMessage) =>

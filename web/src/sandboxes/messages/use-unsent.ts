@@ -12,7 +12,7 @@ export interface Posting {
   drop(letter: UnsentMessage): void;
 }
 
-/** Sends messages; what could not be sent stays, in this browser too, until it is sent again or dropped. */
+/** Send messages. Those that cannot be sent are kept, in this browser too, until they are sent again or discarded. */
 export function useUnsent(sandboxId: string): Posting {
   const queries = useQueryClient();
   const outbox = useSyncExternalStore(watchUnsent, () => unsentFor(sandboxId));

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { Sandbox } from "@/api/client";
 import { sandboxStyle } from "@/outcome/outcome";
 
-/** Which attempt this is, and the way to the others and to where they were verified. */
+/** The attempt, with links to the other attempts and verifications. */
 export function Attempts({ sandbox, all, most }: { sandbox: Sandbox; all: readonly Sandbox[]; most: number | undefined }) {
   const others = all.filter((each) => each.id !== sandbox.id).toSorted((one, other) => one.created_at.localeCompare(other.created_at));
   const what = sandbox.purpose === "verify" ? "Verification of attempt" : "Attempt";

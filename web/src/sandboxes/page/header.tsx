@@ -12,7 +12,7 @@ import { attemptsQuery } from "../queries";
 import { StopButton } from "../stop-dialog";
 import { Attempts } from "./attempts";
 
-/** Which sandbox this is, how it is, what it costs, and the way to stop it. */
+/** Title, status, cost and the Stop button of a sandbox. */
 export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task | undefined; signs: Signs }) {
   const attempts = useQuery(attemptsQuery(sandbox.task_id));
   const model = sandbox.model ?? signs.model;

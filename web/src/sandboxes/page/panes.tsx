@@ -11,13 +11,13 @@ const DetailsView = preloadedComponent("details", () => import("../details/detai
 
 const LABELS: Record<View, string> = { timeline: "Timeline", changes: "Changes", terminal: "Terminal", details: "Details" };
 
-/** Views of a sandbox, one at a time; each scrolls by itself. */
+/** The views of a sandbox, one at a time; each scrolls independently. */
 export function Panes(props: {
   view: View;
   views: readonly View[];
   onView: (view: View) => void;
   viewProps: ViewProps;
-  /** What the timeline's tab shows, where it has one. */
+  /** The content of the timeline's tab, if there is one. */
   timeline?: ReactNode;
 }) {
   return (
@@ -59,7 +59,7 @@ export function Panes(props: {
   );
 }
 
-/** Once shown, it keeps its place and what is written in it while another view is looked at. Hidden, it does nothing. */
+/** Keeps its scroll position and input while another view is shown. Hidden, it does not render. */
 function Kept({ isShown, children }: { isShown: boolean; children: ReactNode }) {
   const [wasShown, setShown] = useState(isShown);
   if (isShown && !wasShown) setShown(true);

@@ -24,7 +24,7 @@ const route = getRouteApi("/sandbox/$sandboxId");
 const BESIDE: readonly View[] = ["changes", "terminal", "details"];
 const ALL: readonly View[] = ["timeline", ...BESIDE];
 
-/** One sandbox: what its agent does, live, and the way to steer it. */
+/** One sandbox: its live events, changes, terminal and details, and a form to message its agent. */
 export function SandboxPage() {
   const { sandboxId } = route.useParams();
   return <OneSandbox key={sandboxId} sandboxId={sandboxId} />;

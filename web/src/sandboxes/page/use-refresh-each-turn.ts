@@ -6,7 +6,7 @@ import type { Signs } from "../liveness/signs";
 
 const GATHER_MS = 1_000;
 
-/** Cost and tokens grow with every turn; the row is looked at again soon after one begins, however fast they come. */
+/** Refresh the sandbox row after each turn, because cost and tokens grow; rapid turns share one refresh. */
 export function useRefreshEachTurn(sandboxId: string, signs: Signs): void {
   const queries = useQueryClient();
   const look = useBatched(() => invalidate(queries, ["sandbox", sandboxId]), GATHER_MS);

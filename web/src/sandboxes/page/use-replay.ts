@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 
 const PAUSE_MS = 400;
 
-/** Where replay stands. The address follows at a distance: browsers refuse one that changes with every frame. */
+/** Use the replay position. The address follows with a delay: browsers reject changes on every frame. */
 export function useReplay(at: number | undefined, write: (at: number | undefined) => void): [number | null, (at: number | null) => void] {
   const [upTo, setUpTo] = useState<number | null>(at ?? null);
   useEffect(() => {

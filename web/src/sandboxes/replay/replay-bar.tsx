@@ -23,14 +23,14 @@ export interface ReplayProps {
   feed: Feed;
   /** Changes with the feed. */
   version: number;
-  /** The number of the last event that is shown; null when it is live. */
+  /** The number of the last event to show; null when live. */
   upTo: number | null;
   onChange: (upTo: number | null) => void;
-  /** Whether the run still goes on. */
+  /** Whether the sandbox is running. */
   isLive: boolean;
 }
 
-/** Go through a run again: any moment of it, at any speed, without its pauses. */
+/** Controls to replay a session: any moment, at any speed, without pauses. */
 export function ReplayBar({ feed, upTo, onChange, isLive }: ReplayProps) {
   const timeline = useCollector(feed, () => new Timeline());
   const [axis, setAxis] = useState<Axis>("short");

@@ -3,14 +3,14 @@ import { flag, str } from "../event-data";
 
 export type MarkerKind = "error" | "phase" | "message" | "edit";
 
-/** An event on two axes of time, in milliseconds since the first one. */
+/** An event on two time axes, in milliseconds since the first event. */
 export interface Step {
   seq: number;
   type: string;
   at: string;
-  /** As it was. */
+  /** Real time. */
   real: number;
-  /** With pauses cut short. */
+  /** Time with shortened pauses. */
   short: number;
 }
 
@@ -19,19 +19,19 @@ export interface Marker {
   kind: MarkerKind;
 }
 
-/** A pause that is cut short. */
+/** A shortened pause. */
 export interface Break {
   short: number;
   lasted: number;
 }
 
-/** Longer pauses are idle, and are given this much of the short axis. */
+/** Longer gaps are pauses; each is shortened to `BREAK_MS`. */
 export const IDLE_MS = 5_000;
 export const BREAK_MS = 1_500;
 
 export type Axis = "real" | "short";
 
-/** A run's time: every event but the heartbeats has a place on it. Grows with the run. */
+/** The time line of a session: every event except heartbeats. */
 export class Timeline {
   readonly steps: Step[] = [];
   readonly markers: Marker[] = [];
@@ -42,7 +42,7 @@ export class Timeline {
   add(event: SandboxEvent): void {
     if (event.event_type === "agent.heartbeat") return;
     const last = this.steps.at(-1);
-    // The platform's clock and the worker's differ a little; time does not go back.
+    // The clocks of the platform and the worker differ slightly; time must not run backwards.
     const gap = last === undefined ? 0 : Math.max(0, Date.parse(event.occurred_at) - Date.parse(last.at)) || 0;
     const isIdle = gap > IDLE_MS;
     if (last !== undefined && isIdle) this.breaks.push({ short: last.short + BREAK_MS / 2, lasted: gap });
@@ -64,12 +64,12 @@ export class Timeline {
     return this.steps.at(-1)?.[axis] ?? 0;
   }
 
-  /** The place among the steps of the last one at or before a time; 0 before the first. */
+  /** Return the index of the last step at or before a time; 0 before the first. */
   indexAt(position: number, axis: Axis): number {
     return this.#last((step) => step[axis] <= position);
   }
 
-  /** The place of the last step at or before an event's number. */
+  /** Return the index of the last step at or before an event's number. */
   indexOf(seq: number): number {
     return this.#last((step) => step.seq <= seq);
   }
@@ -100,7 +100,7 @@ export function markerOf(event: SandboxEvent): MarkerKind | null {
 
 const WEIGHT: Record<MarkerKind, number> = { error: 4, phase: 3, message: 2, edit: 1 };
 
-/** Markers for so many columns of the screen: where several fall together the weightiest is shown. */
+/** Return markers for a number of columns; the most important one of each column wins. */
 export function columns(timeline: Timeline, axis: Axis, count: number): { column: number; kind: MarkerKind }[] {
   const length = timeline.length(axis) || 1;
   const found = new Map<number, MarkerKind>();

@@ -7,11 +7,11 @@ export const COLOURS: Record<MarkerKind, string> = { error: "bg-bad", phase: "bg
 const COLUMNS = 400;
 const PAGE = 10;
 
-/** The run's time as a slider, with what happened marked on it. */
+/** The time line as a slider with markers. */
 export function Track(props: {
   timeline: Timeline;
   axis: Axis;
-  /** The place among the steps. */
+  /** The index among the steps. */
   index: number;
   onMove: (index: number) => void;
 }) {
@@ -67,7 +67,7 @@ export function Track(props: {
   );
 }
 
-/** Pauses that were cut short, and what happened. A replay moves with every frame, and these stay as they are. */
+/** Shortened pauses and markers. They do not change while a replay moves. */
 const Marks = memo(function Marks({ timeline, axis, length }: { timeline: Timeline; axis: Axis; length: number; amount: number }) {
   return (
     <>

@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from "react";
 import type { Axis, Timeline } from "./timeline";
 
-/** Plays a run: moves along its time, and says each step that it comes to. */
+/** Play a session: advance in time and report each step. */
 export function usePlaying(timeline: Timeline, axis: Axis, onMove: (index: number) => void) {
   const [isPlaying, setPlaying] = useState(false);
   const [speed, setSpeed] = useState(4);
   const index = useRef(0);
-  /** Set by whoever moves it by hand; the play goes on from there. */
+  /** Set when the position was changed by hand; playback continues from there. */
   const moved = useRef(true);
   const newest = useRef({ timeline, onMove });
   useEffect(() => {

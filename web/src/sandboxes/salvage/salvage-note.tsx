@@ -9,7 +9,7 @@ import { useNow } from "@/ui/time/time";
 import { sentence } from "@/ui/text/sentence";
 import { isUnsaved, salvageSentences } from "./salvage-text";
 
-/** What became of the uncommitted work of an ended sandbox, and what a person can do about it. */
+/** What happened to the uncommitted work of an ended sandbox, with actions. */
 export function SalvageNote({ sandbox }: { sandbox: Sandbox }) {
   const { salvage } = sandbox;
   const now = useNow();

@@ -5,18 +5,18 @@ import { duration } from "@/ui/time/format";
 
 export type Salvage = NonNullable<Sandbox["salvage"]>;
 
-/** Whether its disk is still kept because its work is not saved. */
+/** Whether the disk is kept because the work is not saved. */
 export function isUnsaved(salvage: Salvage | null): boolean {
   return salvage?.state === "pending" || salvage?.state === "kept";
 }
 
-/** What became of the uncommitted work of an ended sandbox, in a few words; null where nothing is to be said. */
+/** Return a label for the state of the uncommitted work; null where there is nothing to report. */
 export function salvageLabel(salvage: Salvage | null): string | null {
   if (isUnsaved(salvage)) return "Work not saved yet";
   return salvage?.state === "dropped" ? "Unsaved work discarded" : null;
 }
 
-/** The same in sentences. */
+/** Return the same as sentences. */
 export function salvageSentences(salvage: Salvage, now: number): string[] {
   const attempts = `${salvage.attempts} ${salvage.attempts === 1 ? "attempt" : "attempts"}`;
   const why = salvage.last_error === null ? "" : `: ${salvage.last_error}`;

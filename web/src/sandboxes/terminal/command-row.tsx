@@ -9,13 +9,13 @@ import { Clock, useNow } from "@/ui/time/time";
 import { duration } from "@/ui/time/format";
 import type { Command, Outcome } from "./commands";
 
-/** A command as it was typed, and how it ended. */
+/** A command with its exit code and duration. */
 export function CommandRow(props: {
   sandboxId: string;
   command: Command;
   outcome: Outcome | null;
   query: string;
-  /** Whether one without an outcome still runs. */
+  /** Whether a command without a result is still running. */
   isLive: boolean;
   fullOutput: () => Promise<string>;
 }) {

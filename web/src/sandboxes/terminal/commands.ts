@@ -1,7 +1,7 @@
 import type { SandboxEvent } from "@/api/client";
 import { cut, exitOf, flag, num, record, textOf, str } from "../event-data";
 
-/** What came of a command. */
+/** The result of a command. */
 export interface Outcome {
   seq: number;
   at: string;
@@ -9,7 +9,7 @@ export interface Outcome {
   isError: boolean;
   exitCode: number | null;
   durationMs: number | null;
-  /** How long the output is in all, if it was cut, and where it is kept whole. */
+  /** The full size of a truncated output, and the hash of the full output. */
   cut: { size: number | null; blob: string | null } | null;
 }
 
@@ -26,10 +26,10 @@ export interface Command {
 
 const NOTHING = "(Bash completed with no output)";
 
-/** Every command of a run, in order, with its outcome. */
+/** Every command of a session, in order, with its result. */
 export class Commands {
   readonly all: Command[] = [];
-  /** Grows with every change. */
+  /** Incremented on every change. */
   revision = 0;
   readonly #open = new Map<string, Command>();
 
@@ -79,13 +79,13 @@ function outcomeOf(event: SandboxEvent): Outcome {
   };
 }
 
-/** What was known of a command when a replay stands at an event. */
+/** Return the result of a command as known at a replay position. */
 export function outcomeAt(command: Command, upTo: number | null): Outcome | null {
   const { outcome } = command;
   return outcome === null || (upTo !== null && outcome.seq > upTo) ? null : outcome;
 }
 
-/** The commands that had begun by then and hold what is looked for, in themselves or in what they said. */
+/** Return the commands that had started by then and contain the query, in the command or in its output. */
 export function found(all: readonly Command[], upTo: number | null, query: string): Command[] {
   const wanted = query.trim().toLowerCase();
   return all.filter(

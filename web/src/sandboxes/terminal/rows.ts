@@ -1,22 +1,24 @@
 import { linesOf, type Span } from "@/ui/text/ansi-text";
 import { outcomeAt, type Command, type Outcome } from "./commands";
 
-/** Rows of the terminal: a command, pieces of its output, and how it ended. Each is small, so only what is seen is drawn. */
+/**
+ * A row of the terminal: a command, part of its output, or a button for more. Rows are small, so that few are rendered.
+ */
 export type Row =
   | { kind: "command"; key: string; command: Command; outcome: Outcome | null }
   | { kind: "output"; key: string; lines: readonly Span[][]; isLast: boolean }
   | { kind: "more"; key: string; command: Command; outcome: Outcome; lines: number };
 
-/** Lines of output that are shown before one asks for all. */
+/** The number of output lines shown at first. */
 export const FIRST_LINES = 60;
 const PIECE = 30;
 
-/** Outputs that were asked for whole: by the command's number, the text where it had to be fetched. */
+/** Outputs that are shown in full: by command number, with the text if it was fetched. */
 export type Whole = ReadonlyMap<number, string | null>;
 
 const parsed = new WeakMap<Outcome, { text: string; lines: Span[][] }>();
 
-/** The lines of an output; looked at once. */
+/** Return the lines of an output, parsed once. */
 export function linesIn(outcome: Outcome, text: string): Span[][] {
   const before = parsed.get(outcome);
   if (before?.text === text) return before.lines;

@@ -18,13 +18,13 @@ function heightOf(row: Row): number {
   return row.kind === "command" ? 48 : row.kind === "more" ? 36 : row.lines.length * LINE;
 }
 
-/** Every command of the agent and what it said, in order, as in a shell. */
+/** The agent's commands and their output, as in a shell. */
 export function TerminalView({ sandbox, feed, upTo }: ViewProps) {
   const { all, revision } = useCollector(feed, () => new Commands());
   const { find: query = "" } = route.useSearch();
   const navigate = route.useNavigate();
   const { whole, trouble, show } = useFullOutput(sandbox.id);
-  // Commands are filled in place; their revision says when.
+  // Commands are changed in place; the revision shows when.
   const commands = useMemo(() => (revision < 0 ? [] : found(all, upTo, query)), [all, revision, upTo, query]);
   const rows = useMemo(() => rowsOf(commands, upTo, whole), [commands, upTo, whole]);
   useShortcuts("Terminal", [

@@ -4,14 +4,14 @@ import { sentence } from "@/ui/text/sentence";
 import type { Command, Outcome } from "./commands";
 import type { Whole } from "./rows";
 
-/** The whole of an output, fetched where the event holds only its beginning. */
+/** Return the full output, fetched if the event contains only its start. */
 export function fullOutput(sandboxId: string, outcome: Outcome): Promise<string> {
   const blob = outcome.cut?.blob;
   if (!blob) return Promise.resolve(outcome.output);
   return fetchText(`/api/v1/sandboxes/${encodeURIComponent(sandboxId)}/blobs/${encodeURIComponent(blob)}`);
 }
 
-/** Which outputs are shown whole. */
+/** Track which outputs are shown in full. */
 export function useFullOutput(sandboxId: string) {
   const [whole, setWhole] = useState<Whole>(new Map());
   const [trouble, setTrouble] = useState<ReadonlyMap<number, string>>(new Map());

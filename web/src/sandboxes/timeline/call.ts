@@ -4,14 +4,14 @@ import { exitOf, flag, num, record, str, targetOf, textOf } from "../event-data"
 import { toolError } from "../tool-error";
 import type { Row } from "./grouping";
 
-/** A call of a tool as its card shows it. */
+/** A tool call as its card shows it. */
 export interface Call {
   tool: string;
   state: "running" | "done" | "failed";
   begun: SandboxEvent | undefined;
   ended: SandboxEvent | undefined;
   edits: SandboxEvent[];
-  /** What was asked, in one line. */
+  /** The main argument, in one line. */
   title: string;
   durationMs: number | null;
   exitCode: number | null;
@@ -63,7 +63,7 @@ const SMALL_OUTPUT = 4_000;
 
 const judged = new WeakMap<Row, { revision: number; small: boolean }>();
 
-/** Whether a call is one of those that one skims over: it looked or ran, ended well, changed nothing, said little. */
+/** Whether a call is minor: it read or ran something, succeeded, changed nothing and printed little. */
 export function isSmall(row: Row): boolean {
   if (row.kind !== "call") return false;
   const before = judged.get(row);

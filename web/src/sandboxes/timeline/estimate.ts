@@ -2,7 +2,7 @@ import { str } from "../event-data";
 import { kindOf } from "./kinds";
 import type { Item } from "./items";
 
-/** About how high an item will be, in pixels; the better the guess, the calmer the scrolling. */
+/** Estimate the height of an item in pixels; better estimates make scrolling smoother. */
 export function estimate(item: Item | undefined): number {
   const row = item?.rows[0];
   if (item === undefined || row === undefined || item.isRun) return 32;

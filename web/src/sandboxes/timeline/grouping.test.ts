@@ -12,7 +12,7 @@ function grouped(events: readonly SandboxEvent[]): Timeline {
   return timeline;
 }
 
-/** As a page gets them: some in the middle first, then pages before and batches behind, in any order. */
+/** Feed events as a page receives them: some from the middle, then older pages and newer batches in any order. */
 function arrive(events: readonly SandboxEvent[], seed: number): Timeline {
   const roll = dice(seed);
   const timeline = new Timeline();

@@ -2,15 +2,15 @@ import type { SandboxEvent } from "@/api/client";
 import { str } from "../event-data";
 import { isFailure, maskOf } from "./kinds";
 
-/** What belongs together in one card: a call with all that came of it, heartbeats in a row, or one event. */
+/** The events of one card: a call with its results, consecutive heartbeats, or a single event. */
 export interface Row {
-  /** Stays the same for as long as the row is there. */
+  /** Constant for the lifetime of the row. */
   readonly id: number;
   readonly kind: "call" | "heartbeats" | "event";
   readonly events: SandboxEvent[];
-  /** Of a call: the id by which its parts are known. */
+  /** The id that the events of a call share. */
   readonly callId: string | null;
-  /** Grows with every change, so that who shows it knows when to look again. */
+  /** Incremented on every change. */
   revision: number;
   /** The kinds of all its events, see `KIND`. */
   mask: number;
@@ -31,14 +31,13 @@ const CALL_PARTS = new Set([
 let ids = 0;
 
 /**
- * Events grouped into rows, in the order of each row's first event.
- *
- * An event that is appended touches one row. Older events are grouped on their own and then joined: what a call in
- * them began may have ended in rows that were there, and heartbeats may go on across the border.
+ * Groups events into rows, in the order of each row's first event. Appending an event changes one row. Older events are
+ * grouped separately and then joined: the results of their calls, and heartbeats that continue, may be in existing
+ * rows.
  */
 export class Timeline {
   rows: Row[] = [];
-  /** How many events of each type are there, and how many of all tell of a failure. */
+  /** The number of events of each type, and of all events that report a failure. */
   counts = new Map<string, number>();
   failures = 0;
   #calls = new Map<string, Row>();
@@ -46,7 +45,7 @@ export class Timeline {
   #first = 0;
   #last = 0;
 
-  /** Take in what a feed has grown by. Calling it again changes nothing. */
+  /** Add the new events of a feed. Calling it again changes nothing. */
   sync(feed: { events: readonly SandboxEvent[]; first: number; last: number }): void {
     const { events } = feed;
     if (events.length === 0) return;
@@ -59,7 +58,7 @@ export class Timeline {
     }
   }
 
-  /** A feed that begins later than before has nothing to do with the rows that are there. */
+  /** A feed that starts later than before replaces all rows. */
   #clear(): void {
     this.rows = [];
     this.counts = new Map();
@@ -93,14 +92,14 @@ export class Timeline {
     this.#changedFrom = 0;
   }
 
-  /** The place of the first row that changed since this was last asked; the number of rows when none did. */
+  /** Return the index of the first row that changed since the last call; the number of rows if none did. */
   takeChanges(): number {
     const from = this.#changedFrom;
     this.#changedFrom = this.rows.length;
     return Math.min(from, this.rows.length);
   }
 
-  /** The place of the row that an event is in; -1 when it is not there. */
+  /** Return the index of the row that contains an event; -1 if there is none. */
   indexOf(seq: number): number {
     const index = lastAtMost(this.rows, seq, firstOf);
     for (let place = index; place >= 0; place -= 1) {
@@ -135,7 +134,7 @@ export class Timeline {
     this.#changedFrom = Math.min(this.#changedFrom, place);
   }
 
-  /** Give what is here of the calls that `older` began to them; the rows that this empties come back. */
+  /** Move the events of calls that started in `older` to their rows there. Return the rows that are empty now. */
   #join(older: Timeline): Set<Row> {
     const moved = new Set<Row>();
     for (const [callId, row] of older.#calls) {
@@ -151,7 +150,7 @@ export class Timeline {
   }
 }
 
-/** The rows that stay; heartbeats that now follow each other are one row. */
+/** Return the remaining rows; adjacent heartbeats become one row. */
 function withoutMoved(rows: readonly Row[], moved: ReadonlySet<Row>): Row[] {
   const kept: Row[] = [];
   for (const row of rows) {
@@ -167,7 +166,7 @@ function withoutMoved(rows: readonly Row[], moved: ReadonlySet<Row>): Row[] {
   return kept;
 }
 
-/** The place of the last of sorted items whose number is not above `limit`; -1 when all are. */
+/** Return the index of the last sorted item whose number is at most `limit`; -1 if there is none. */
 export function lastAtMost<T>(items: readonly T[], limit: number, number: (item: T) => number): number {
   let [low, high] = [0, items.length];
   while (low < high) {

@@ -5,7 +5,7 @@ import { RowCard } from "./cards/row-card";
 import { RunCard } from "./cards/run-card";
 import type { Item, VisibleItems } from "./items";
 
-/** The items of the timeline, each a card that takes the focus. */
+/** The items of the timeline, each a focusable card. */
 export function ItemList(props: {
   box: RefObject<HTMLDivElement | null>;
   shown: VisibleItems;
@@ -47,7 +47,7 @@ export function ItemList(props: {
   );
 }
 
-/** A feed's articles take the focus one by one, as its pattern of use asks; Enter opens the one that has it. */
+/** Articles of a feed take the focus one by one, as the ARIA feed pattern requires; Enter expands the focused one. */
 function Place({ measure, index, start, size, isNext, onFocus, children }: {
   measure: (element: HTMLElement | null) => void;
   index: number;
@@ -71,7 +71,7 @@ function Place({ measure, index, start, size, isNext, onFocus, children }: {
         if (event.target === event.currentTarget) onFocus();
       }}
       onKeyDown={(event) => {
-        // Enter on a button or a link is theirs.
+        // Buttons and links handle Enter themselves.
         if (event.key !== "Enter" || event.target !== event.currentTarget) return;
         event.currentTarget.querySelector<HTMLElement>("[data-toggle]")?.click();
       }}
@@ -83,7 +83,7 @@ function Place({ measure, index, start, size, isNext, onFocus, children }: {
   );
 }
 
-/** Rows are changed in place, so the sum of their revisions tells whether any of them was. */
+/** Rows change in place; the sum of their revisions shows whether any did. */
 function revisionOf(item: Item): number {
   let sum = item.rows.length;
   for (const row of item.rows) sum += row.revision;

@@ -3,12 +3,12 @@ import { firstOf, lastAtMost, type Row, type Timeline } from "./grouping";
 import { ALL_KINDS } from "./kinds";
 import { matches } from "./search";
 
-/** One place of the list: a row, or a run of small calls with what lies between them. */
+/** One item of the list: a row, or a group of minor calls with the rows between them. */
 export interface Item {
   readonly key: number;
   readonly rows: readonly Row[];
   readonly isRun: boolean;
-  /** The place of its first row. */
+  /** The index of its first row. */
   readonly start: number;
 }
 
@@ -20,19 +20,19 @@ export interface Filter {
 const SHORTEST_RUN = 3;
 const LONGEST_RUN = 100;
 const LOOK_AT_CLOCK = 64;
-/** So many rows in a row may lie between two small calls of one run. */
+/** The most rows between two minor calls of one group. */
 const MOST_BETWEEN = 8;
 
-/** What of a timeline is shown. Only from the first row that changed on is it made anew. */
+/** The visible items of a timeline. An update rebuilds them from the first changed row on. */
 export class VisibleItems {
   items: Item[] = [];
-  /** Whether every row was looked at; a long search takes several turns. */
+  /** Whether every row was searched; a long search takes several frames. */
   isComplete = true;
   #filter: Filter = { mask: ALL_KINDS, query: "" };
-  /** The place of the first row that was not looked at yet. */
+  /** The index of the first row that was not searched yet. */
   #next = 0;
 
-  /** Bring it up to date with the rows and the filter; stop looking when `budget` milliseconds are over. */
+  /** Update the items for the rows and the filter; stop after `budget` milliseconds. */
   sync(timeline: Timeline, filter: Filter, budget = Infinity): void {
     const changed = Math.min(timeline.takeChanges(), this.#next);
     const isSame = filter.mask === this.#filter.mask && filter.query === this.#filter.query;
@@ -45,17 +45,17 @@ export class VisibleItems {
     this.isComplete = this.#next === rows.length;
   }
 
-  /** How many items begin at or before an event. */
+  /** Return the number of items that start at or before an event. */
   countUpTo(seq: number): number {
     return lastAtMost(this.items, seq, firstOfItem) + 1;
   }
 
-  /** The place of the item that shows a row; of one that is filtered out, the one before it. */
+  /** Return the index of the item that shows a row; of a hidden row, the item before it. */
   indexOfRow(place: number): number {
     return lastAtMost(this.items, place, (item) => item.start);
   }
 
-  /** Drop the items that a change at a row may touch; the place of the row to go on from comes back. */
+  /** Drop the items that a change at a row may affect. Return the row to continue from. */
   #rewind(changed: number, hasRuns: boolean): number {
     let keep = lastAtMost(this.items, changed, (item) => item.start);
     if (keep < 0) {
@@ -69,7 +69,7 @@ export class VisibleItems {
     return Math.min(start, changed);
   }
 
-  /** The first item that may become part of a run with the one at a place. */
+  /** Return the first item that may join a group with the one at this index. */
   #startOfRun(place: number): number {
     let keep = place;
     let between = 0;
@@ -113,7 +113,7 @@ function fold(items: Item[], rows: readonly Row[], from: number): void {
   }
 }
 
-/** Where the run that begins at a place ends; right behind the place when none does. */
+/** Return where the group that starts at this index ends; the next index if none starts. */
 function runFrom(rows: readonly Row[], place: number): number {
   let [small, between, end] = [0, 0, place];
   for (let next = place; next < rows.length && small < LONGEST_RUN; next += 1) {
@@ -131,7 +131,7 @@ function runFrom(rows: readonly Row[], place: number): number {
   return small >= SHORTEST_RUN ? end : place + 1;
 }
 
-/** Add the rows that a filter lets through, until the deadline; the place to go on from comes back. */
+/** Append the rows that match the filter until the deadline. Return the row to continue from. */
 function select(items: Item[], rows: readonly Row[], from: number, filter: Filter, deadline: number): number {
   for (let place = from; place < rows.length; place += 1) {
     if (place % LOOK_AT_CLOCK === 0 && place > from && performance.now() > deadline) return place;

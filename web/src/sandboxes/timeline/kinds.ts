@@ -2,7 +2,7 @@ import type { SandboxEvent } from "@/api/client";
 import { verdictOf } from "@/outcome/outcome";
 import { flag } from "../event-data";
 
-/** What one looks for in a timeline. Each is a bit, so that a row can be of several. */
+/** The kinds of events. Each is a bit, because a row can have several. */
 export const KIND = {
   text: 1,
   thinking: 2,
@@ -31,7 +31,7 @@ export const KIND_LABELS: Record<Kind, string> = {
   other: "Other",
 };
 
-// A map: an agent may name an event as what every object has.
+// A map: an agent may choose an event name that every object has, such as `constructor`.
 const BY_TYPE = new Map<string, Kind>(
   Object.entries({
     "agent.message": "text",
@@ -72,7 +72,7 @@ const FAILURES = new Set([
   "sandbox.lost",
 ]);
 
-/** Whether this event tells of something that went wrong. */
+/** Whether an event reports a failure. */
 export function isFailure(event: SandboxEvent): boolean {
   if (FAILURES.has(event.event_type)) return true;
   const { event_type: type, event_data: data } = event;
@@ -88,7 +88,7 @@ export function maskOf(event: SandboxEvent): number {
   return KIND[kindOf(event.event_type)] | (isFailure(event) ? KIND.error : 0);
 }
 
-/** The kinds that an address asks for; all when it names none that is known. */
+/** Parse the kinds in an address; all kinds if it names none that is known. */
 export function readKinds(text: string | undefined): number {
   const wanted = (text ?? "").split(",");
   const mask = KINDS.reduce((sum, kind) => (wanted.includes(kind) ? sum | KIND[kind] : sum), 0);
@@ -100,12 +100,12 @@ export function writeKinds(mask: number): string | undefined {
   return KINDS.filter((kind) => (mask & KIND[kind]) !== 0).join(",");
 }
 
-/** One event type for each thing that a kind counts, so that a call with its answer is one. */
+/** The event types that count for a kind, so that a call with its result counts once. */
 const COUNTED: Partial<Record<Kind, readonly string[]>> = {
   tool: ["agent.tool_use"],
 };
 
-/** How many there are of each kind, by the numbers that the sandbox's row keeps of each type. */
+/** Count events by kind from the counts by type of the sandbox row. */
 export function countKinds(counts: Iterable<[type: string, amount: number]>): Record<Kind, number> {
   const sums = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>;
   for (const [type, amount] of counts) {

@@ -10,10 +10,10 @@ import { useTimelineState } from "./state";
 
 const LINES = 16;
 const CHARACTERS = 4_000;
-/** More than this is not put on the page, it can be saved. */
+/** Longer output is not rendered; it can be downloaded. */
 const MOST = 1_000_000;
 
-/** What a program printed: its beginning, and all of it when asked. */
+/** The start of an output, and all of it on demand. */
 export function Output({ cut, label }: { cut: Cut; label: string }) {
   const { sandboxId } = useTimelineState();
   const [isWhole, setWhole] = useState(false);

@@ -1,11 +1,11 @@
 import type { Row } from "./grouping";
 
-/** What a row was last asked, and said. Rows only grow, so a yes stays a yes. */
+/** The last search result of each row. Rows only grow, so a match stays a match. */
 const known = new WeakMap<Row, { query: string; revision: number; hit: boolean }>();
 
 let compiled: { query: string; pattern: RegExp } | null = null;
 
-/** Case does not matter; the words are looked for as they stand. */
+/** Match literally, ignoring case. */
 function patternOf(query: string): RegExp {
   if (compiled?.query !== query) {
     compiled = { query, pattern: new RegExp(query.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "i") };
@@ -13,7 +13,7 @@ function patternOf(query: string): RegExp {
   return compiled.pattern;
 }
 
-/** Whether any text of the row's events has this in it. */
+/** Whether any text in the row's events matches. */
 export function matches(row: Row, query: string): boolean {
   if (query === "") return true;
   const before = known.get(row);

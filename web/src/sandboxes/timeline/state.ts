@@ -1,15 +1,15 @@
 import { createContext, useContext } from "react";
 
-/** What the cards of one timeline share. */
+/** State that the cards of one timeline share. */
 export interface TimelineState {
-  /** Grows when a part is opened or closed. */
+  /** Incremented when a part is expanded or collapsed. */
   revision: number;
   sandboxId: string;
-  /** The number of the last event that is shown; null when all are. */
+  /** The number of the last event to show; null for all. */
   upTo: number | null;
-  /** The event that the address points to. */
+  /** The event that the address links to. */
   highlight: number | null;
-  /** The first event of the item that the keyboard is at. */
+  /** The first event of the item that has the keyboard focus. */
   current: number | null;
   isOpen(key: string, byDefault: boolean): boolean;
   setOpen(key: string, open: boolean): void;
@@ -23,7 +23,7 @@ export function useTimelineState(): TimelineState {
   return state;
 }
 
-/** Whether a part is open; it is remembered while the part is scrolled out of sight. */
+/** Use whether a part is expanded; it is remembered while the part is scrolled out of view. */
 export function useOpen(key: string, byDefault = false): [boolean, (open: boolean) => void] {
   const state = useTimelineState();
   return [state.isOpen(key, byDefault), (open) => state.setOpen(key, open)];

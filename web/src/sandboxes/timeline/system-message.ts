@@ -3,7 +3,7 @@ import { list, num, str } from "../event-data";
 
 export interface SystemMessage {
   title: string;
-  /** The most telling facts, for one line. */
+  /** The main facts, for one line. */
   summary: string;
   /** All facts by name. */
   facts: readonly (readonly [name: string, value: string])[];

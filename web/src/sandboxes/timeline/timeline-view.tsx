@@ -17,7 +17,7 @@ import { useItems } from "./use-items";
 
 const route = getRouteApi("/sandbox/$sandboxId");
 
-/** What a sandbox did, from its first event to its last. */
+/** The events of a sandbox, from first to last. */
 export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
@@ -76,7 +76,7 @@ export function TimelineView({ sandbox, feed, upTo }: ViewProps) {
   );
 }
 
-/** The keys that go from row to row and from error to error; the way to the next error comes back. */
+/** Register the shortcuts that move between rows and errors. Return the function that goes to the next error. */
 function useMoves(list: {
   box: RefObject<HTMLDivElement | null>;
   shown: VisibleItems;

@@ -5,7 +5,7 @@ import { count } from "@/ui/text/numbers";
 import { SearchBox } from "@/ui/form/search-box";
 import { ALL_KINDS, KIND, KIND_LABELS, type Kind, KINDS } from "./kinds";
 
-/** What is shown of the timeline, and the way from error to error. */
+/** Search, filters and error navigation of the timeline. */
 export function Toolbar(props: {
   mask: number;
   counts: Record<Kind, number>;
@@ -67,7 +67,7 @@ function ErrorButtons({ onError }: { onError: (direction: 1 | -1) => void }) {
 function KindButton(props: { kind: Kind; mask: number; amount: number; onMask: (mask: number) => void }) {
   const isAll = props.mask === ALL_KINDS;
   const isOn = !isAll && (props.mask & KIND[props.kind]) !== 0;
-  // The first choice means "only this"; the next ones add.
+  // The first choice selects only this kind; further ones add to it.
   const next = isAll ? KIND[props.kind] : props.mask ^ KIND[props.kind];
   return (
     <Chip isOn={isOn} isBad={props.kind === "error"} onPress={() => props.onMask(next === 0 ? ALL_KINDS : next)}>

@@ -3,10 +3,10 @@ import type { Feed } from "../feed/feed";
 import { Timeline } from "./grouping";
 import { type Filter, VisibleItems } from "./items";
 
-/** So much of a search is done between two frames. */
+/** Time for searching per frame. */
 const BUDGET_MS = 12;
 
-/** A feed as rows, and of them what is shown. Both are changed in place and only by what is new. */
+/** Use a feed as rows and visible items. Both change in place, only by what is new. */
 export function useItems(feed: Feed, filter: Filter, upTo: number | null): { timeline: Timeline; shown: VisibleItems; count: number } {
   const [timeline] = useState(() => new Timeline());
   const [shown] = useState(() => new VisibleItems());

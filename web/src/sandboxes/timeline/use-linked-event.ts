@@ -8,7 +8,7 @@ import type { TimelineState } from "./state";
 
 const FRAMES = 4;
 
-/** Bring the event that the address points to into view, once it is loaded; open the run that it is in. */
+/** Scroll to the event that the address links to, once it is loaded, and expand its group. */
 export function useLinkedEvent(way: {
   box: RefObject<HTMLDivElement | null>;
   feed: Feed;

@@ -1,7 +1,7 @@
 import { useMemo, useRef, useState } from "react";
 import type { TimelineState } from "./state";
 
-/** Which cards are open, kept while they are scrolled out of sight. */
+/** Track which cards are expanded while they are scrolled out of view. */
 export function useOpenParts(sandboxId: string, upTo: number | null, marks: { highlight: number | null; current: number | null }): TimelineState {
   const { highlight, current } = marks;
   const parts = useRef(new Map<string, boolean>());

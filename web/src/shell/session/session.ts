@@ -8,11 +8,11 @@ export interface Me {
   email: string;
   name: string;
   role: "admin" | "member";
-  /** Where the stream was when this was answered. */
+  /** The stream position when this was read. */
   position: string;
 }
 
-/** Who is signed in; null when nobody is. */
+/** The signed-in user; null if there is none. */
 export const meQuery = queryOptions({
   queryKey: ["me"],
   staleTime: Infinity,
@@ -24,7 +24,7 @@ export const meQuery = queryOptions({
   },
 });
 
-/** Exchange an API key for this browser's session. */
+/** Exchange an API key for a session of this browser. */
 export async function signInWithKey(key: string): Promise<void> {
   const response = await fetch("/api/v1/auth/session", {
     method: "POST",
@@ -53,7 +53,7 @@ export async function signOut(): Promise<void> {
   location.assign("/");
 }
 
-/** Nobody is signed in any more: what was loaded is not theirs to see. */
+/** Forget everything that was loaded, after the session has ended. */
 export function clearSession(queries: QueryClient): void {
   queries.setQueryData(meQuery.queryKey, null);
   queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== meQuery.queryKey[0] });

@@ -7,7 +7,7 @@ import { sentence } from "@/ui/text/sentence";
 import { meQuery, signInWithKey } from "./session";
 import { usePageTitle } from "../page-title";
 
-/** What a stranger sees: nothing but the way in. */
+/** The page for users who are not signed in. */
 export function SignIn() {
   const queries = useQueryClient();
   usePageTitle("Sign in");

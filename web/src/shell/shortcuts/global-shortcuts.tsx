@@ -3,7 +3,7 @@ import { useEffect } from "react";
 import { shortcutRegistry, useShortcuts } from "./shortcuts";
 import { show } from "../overlays";
 
-/** The keys that mean the same on every page, and the one listener for all keys. */
+/** Shortcuts that work on every page, and the listener for all shortcuts. */
 export function GlobalShortcuts() {
   const navigate = useNavigate();
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** What a press is called: `c`, `?`, `ArrowDown`, `mod+k` (Ctrl, or Command on a Mac). */
+/** Return the name of a key press: `c`, `?`, `ArrowDown`, `mod+k` (Ctrl, or Command on a Mac). */
 export function nameOf(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey">): string {
   const { key } = event;
   if (event.ctrlKey || event.metaKey) return `mod+${key.toLowerCase()}`;
@@ -6,13 +6,13 @@ export function nameOf(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" 
 }
 
 export interface Match {
-  /** The sequence that is complete now. */
+  /** The completed sequence. */
   complete: string | null;
-  /** What has been pressed of a sequence that is not complete yet. */
+  /** The start of a sequence that is not complete yet. */
   pending: string;
 }
 
-/** One more press. A press that does not go on with what was begun begins anew. */
+/** Process one more press. A press that does not continue the pending sequence starts a new one. */
 export function advance(pending: string, pressed: string, sequences: readonly string[]): Match {
   for (const tried of pending === "" ? [pressed] : [`${pending} ${pressed}`, pressed]) {
     if (sequences.includes(tried)) return { complete: tried, pending: "" };
@@ -21,13 +21,13 @@ export function advance(pending: string, pressed: string, sequences: readonly st
   return { complete: null, pending: "" };
 }
 
-/** Whether a press belongs to what is being written or chosen there, not to the page. */
+/** Whether a press belongs to an input or a menu rather than to the page. */
 export function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof Element)) return false;
   return target.closest("input, textarea, select, [contenteditable=''], [contenteditable=true], [role=menu]") !== null;
 }
 
-/** A sequence as it is shown: each press by itself. */
+/** Return the labels of a sequence, one per press. */
 export function shown(sequence: string, isMac: boolean): string[] {
   const names: Record<string, string> = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→" };
   return sequence.split(" ").map((press) => {

@@ -5,7 +5,7 @@ import { shortcutRegistry, keysOf, type Shortcut } from "./shortcuts";
 
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 
-/** Every key that means something on this page. */
+/** Every shortcut of the current page. */
 export function ShortcutsDialog({ onClose }: { onClose: () => void }) {
   const [groups] = useState(() => shortcutRegistry.groups);
   return (
@@ -42,7 +42,7 @@ function Row({ binding }: { binding: Shortcut }) {
   );
 }
 
-/** A sequence of presses as keycaps. */
+/** A sequence of key presses as keycaps. */
 export function Keys({ sequence }: { sequence: string }) {
   return shown(sequence, IS_MAC).map((press, index) => (
     <Fragment key={`${index}-${press}`}>

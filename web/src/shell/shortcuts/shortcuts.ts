@@ -1,14 +1,14 @@
 import { useEffect, useRef } from "react";
 import { advance, isTyping, nameOf } from "./key-matching";
 
-/** One thing that a key does. */
+/** One keyboard shortcut. */
 export interface Shortcut {
-  /** Presses with a space between (`g b`); several ways to the same thing are a list. `mod` is Ctrl or Command. */
+  /** Presses separated by spaces (`g b`); alternatives as a list. `mod` is Ctrl or Command. */
   keys: string | readonly string[];
-  /** What it does, as the list of keys says it. */
+  /** What it does, as the shortcuts dialog shows it. */
   label: string;
   run: (event: KeyboardEvent) => void;
-  /** Also while something is being written. */
+  /** Also works while typing. */
   whileTyping?: boolean;
 }
 
@@ -17,16 +17,16 @@ export interface ShortcutGroup {
   bindings: readonly Shortcut[];
 }
 
-/** How long the second press of a sequence may take. */
+/** The longest pause between two presses of a sequence. */
 const PATIENCE_MS = 1_200;
 
-/** Every key that means something now. Of two meanings, the one that came last holds: a page's before the shell's. */
+/** All registered shortcuts. If two use the same keys, the later one wins: a page's over the global one. */
 class ShortcutRegistry {
   #groups: ShortcutGroup[] = [];
   #pending = "";
   #pressedAt = 0;
 
-  /** What the list of keys shows: the shell's first, then the page's. */
+  /** The groups of the shortcuts dialog: global ones first, then the page's. */
   get groups(): readonly ShortcutGroup[] {
     return this.#groups;
   }
@@ -62,12 +62,12 @@ export function keysOf(binding: Shortcut): readonly string[] {
   return typeof binding.keys === "string" ? [binding.keys] : binding.keys;
 }
 
-/** While a window is open, keys are its own. */
+/** An open dialog handles keys itself. */
 function isBehindDialog(): boolean {
   return document.querySelector("[role=dialog][data-state=open], [role=alertdialog][data-state=open]") !== null;
 }
 
-/** Keys of a page, while it is there. `name` is their heading in the list of keys. */
+/** Register shortcuts while the component is mounted. `name` is their heading in the shortcuts dialog. */
 export function useShortcuts(name: string, bindings: readonly Shortcut[]): void {
   const newest = useRef(bindings);
   useEffect(() => {

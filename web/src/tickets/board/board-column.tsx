@@ -29,7 +29,7 @@ export function BoardColumn({ column, filter, alive, projects, isOpened, onToggl
       aria-label={`${column.label}, ${howMany}`}
       className={cn(
         "flex min-h-0 w-[17.5rem] max-w-[82vw] flex-none snap-start flex-col rounded-xl bg-sunken lg:w-auto lg:min-w-48 lg:flex-1",
-        // Where few columns fit, an empty one would push the others out of sight.
+        // On narrow screens an empty column would push the others out of view.
         tickets.length === 0 && !query.isPending && "max-lg:hidden",
       )}
     >

@@ -10,7 +10,7 @@ import type { TicketFilter } from "../queries";
 
 const chosen = <T extends string>(known: readonly T[], value: string) => known.find((each) => each === value);
 
-/** What of the board is shown; it is kept in the address. */
+/** The filters of the board, kept in the address. */
 export function BoardFilters({ filter }: { filter: TicketFilter }) {
   const navigate = useNavigate();
   const change = (changes: TicketFilter) =>

@@ -10,7 +10,7 @@ import { Welcome } from "./welcome";
 
 const route = getRouteApi("/");
 
-/** The first page: every ticket by its status. */
+/** The start page: all tickets by status. */
 export function BoardPage() {
   const filter = route.useSearch();
   usePageTitle("Board");

@@ -10,7 +10,7 @@ import { columnQuery, type TicketFilter, type TicketStatus } from "../queries";
 
 const COST_EVERY_MS = 20_000;
 
-/** How it stands, in one line. */
+/** Running agents and costs in one line. */
 export function BoardSummary({ filter }: { filter: TicketFilter }) {
   const alive = useRunningSandboxes();
   const atWork = Array.from(alive.values()).filter((sandbox) => sandbox.purpose === "work").length;
@@ -58,7 +58,7 @@ interface ColumnSum {
   error: Error | null;
 }
 
-/** What is loaded of each column, added up. The columns are a fixed list, so the hooks are always the same ones. */
+/** Return the totals of what is loaded of each column. The columns are constant, so the hooks are too. */
 export function useColumns(filter: TicketFilter): ColumnSum[] {
   return COLUMNS.map(({ status }) => {
     // oxlint-disable-next-line react/rules-of-hooks

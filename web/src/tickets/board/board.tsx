@@ -6,7 +6,7 @@ import { COLUMNS } from "../columns";
 import type { TicketFilter, TicketStatus } from "../queries";
 import { useBoardShortcuts } from "./use-board-shortcuts";
 
-/** Tickets by their status. */
+/** Tickets by status. */
 export function Board({ filter }: { filter: TicketFilter }) {
   const alive = useRunningSandboxes();
   const projects = useProjectNames();

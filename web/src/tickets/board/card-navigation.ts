@@ -1,6 +1,6 @@
 export type Direction = "up" | "down" | "left" | "right";
 
-/** The card that lies in a direction of another, in columns from left to right; empty columns are passed over. */
+/** Return the card next to another in a direction; empty columns are skipped. */
 export function neighbour(
   columns: readonly (readonly string[])[],
   current: string | null,

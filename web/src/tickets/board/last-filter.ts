@@ -3,14 +3,14 @@ import type { BoardSearch } from "@/search";
 
 let last: BoardSearch = {};
 
-/** Keep what the board shows, for the way back to it. */
+/** Remember the board's filters for the way back. */
 export function useRememberFilter(filter: BoardSearch): void {
   useEffect(() => {
     last = filter;
   }, [filter]);
 }
 
-/** The filters that the board had when it was last seen. */
+/** Return the filters of the last visit to the board. */
 export function lastFilter(): BoardSearch {
   return last;
 }

@@ -9,7 +9,7 @@ import { describeTask, leadingTask } from "../task-status";
 import { costOf } from "../columns";
 import { PRIORITY, TYPE } from "../labels";
 
-/** One ticket on the board. Given only what it shows, it is drawn again only when that changes. */
+/** One ticket on the board, rendered again only when its properties change. */
 export const TicketCard = memo(function TicketCard(props: {
   ticket: Ticket;
   project: string | undefined;
@@ -71,7 +71,7 @@ export const TicketCard = memo(function TicketCard(props: {
   );
 });
 
-/** A dot and the words for it. */
+/** The status of a task: a coloured dot with a label. */
 export function TaskStatus({ task, sandbox }: { task: Parameters<typeof describeTask>[0]; sandbox: Sandbox | undefined }) {
   const state = describeTask(task, sandbox, useNow());
   return (

@@ -4,7 +4,7 @@ import { neighbour, type Direction } from "./card-navigation";
 
 const CARD = "[data-card]";
 
-/** Moves the focus among cards by keys, and keeps it on a card that goes to another column. */
+/** Move the focus between cards with keys, and keep it on a card that changes its column. */
 export function useBoardShortcuts(): RefObject<HTMLDivElement | null> {
   const board = useRef<HTMLDivElement>(null);
   useKeptFocus(board);
@@ -39,7 +39,7 @@ function focusCard(root: HTMLElement, id: string | undefined): void {
   link?.closest(CARD)?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
-/** A card that changes its column is a new element, which the focus would not follow by itself. */
+/** A card in another column is a new element, so the focus must be moved. */
 function useKeptFocus(board: RefObject<HTMLDivElement | null>): void {
   useEffect(() => {
     const root = board.current;

@@ -6,7 +6,7 @@ import { Button } from "@/ui/button";
 import { startDemo } from "../create/demo";
 import { place } from "../cache";
 
-/** What stands on the board before the first ticket. */
+/** Shown on the board before the first ticket. */
 export function Welcome() {
   const queries = useQueryClient();
   const demo = useMutation({ mutationFn: startDemo, onSuccess: (ticket) => place(queries, ticket) });

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 import { unwrap, api, newIdempotencyKey, type Ticket } from "@/api/client";
 
-/** The acceptance case: the answer comes from a program that runs in the sandbox, and a check runs it again. */
+/** The acceptance case: the result comes from a program that runs in the sandbox, and a check runs it again. */
 const TICKET = {
   title: "Calculate binomial coefficient",
   description:
@@ -18,10 +18,10 @@ const TICKET = {
 const KEPT = "demo-ticket";
 const watchers = new Set<() => void>();
 const wish = newIdempotencyKey();
-/** The demo that was begun here and whose sandbox is still to be shown. */
+/** The demo that was started in this tab and whose sandbox was not opened yet. */
 let begun: string | null = null;
 
-/** Make the demo's ticket; asked for twice, it is made once. */
+/** Create the demo's ticket; a repeated call does not create another. */
 export async function startDemo(): Promise<Ticket> {
   const params = { header: { "Idempotency-Key": wish } };
   const body = { ...TICKET, acceptance: [...TICKET.acceptance] };
@@ -31,14 +31,14 @@ export async function startDemo(): Promise<Ticket> {
   return ticket;
 }
 
-/** Whether to lead to this demo's sandbox: once, and only who has just begun it. */
+/** Whether to open the demo's sandbox: once, and only in the tab that started it. */
 export function takeLead(ticketId: string): boolean {
   const isBegun = begun === ticketId;
   if (isBegun) begun = null;
   return isBegun;
 }
 
-/** Which demo this tab follows; null ends it. */
+/** Set the demo that this tab follows; null ends it. */
 export function follow(ticketId: string | null): void {
   if (ticketId === null) sessionStorage.removeItem(KEPT);
   else sessionStorage.setItem(KEPT, ticketId);

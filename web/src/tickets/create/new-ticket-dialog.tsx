@@ -13,10 +13,10 @@ import { place } from "../cache";
 import { EMPTY_FORM, initialForm, ticketBody, errorsFrom, validate, type FormErrors, type TicketForm } from "./ticket-form";
 import { TicketFields } from "./ticket-fields";
 
-/** What was written and not sent is there again when the window is opened the next time. */
+/** An unsent form is kept until the dialog is opened again. */
 let draft = EMPTY_FORM;
 
-/** One wish has one key, however often it is sent; another wish has another. */
+/** Return the idempotency key of a form: the same form has the same key. */
 function useRequestKey(): (form: TicketForm) => string {
   const last = useRef({ wish: "", key: "" });
   return (form) => {
@@ -32,12 +32,12 @@ async function createTicket(form: TicketForm, key: string): Promise<Ticket> {
   return unwrap(api.POST("/api/v1/tickets", { params, body: { ...ticketBody(form), ...project } as never }));
 }
 
-/** The window in which a ticket is written. */
+/** The dialog that creates a ticket. */
 export function NewTicketDialog({ onClose }: { onClose: () => void }) {
   const project = useCurrentProject();
   const [form, setForm] = useState(() => initialForm(draft, project));
   const [isProjectChosen, setProjectChosen] = useState(form.projectId !== "" || form.newProject !== "");
-  // Projects may still be loading when the window opens.
+  // Projects may still be loading when the dialog opens.
   if (!isProjectChosen && project !== undefined) {
     setProjectChosen(true);
     setForm({ ...form, projectId: project });

@@ -3,13 +3,13 @@ import { parseProject } from "@/projects/project-input";
 import type { PRIORITIES, TICKET_TYPES } from "@/search";
 import { sentence } from "@/ui/text/sentence";
 
-/** What the form of a new ticket holds. */
+/** The values of the form. */
 export interface TicketForm {
   title: string;
   description: string;
-  /** A project's id, or empty for a new one. */
+  /** The project's id; empty for a new project. */
   projectId: string;
-  /** What was written for a new project. */
+  /** The input for a new project. */
   newProject: string;
   acceptance: string;
   budget: string;
@@ -34,10 +34,10 @@ export function initialForm(draft: TicketForm, project: string | undefined): Tic
   return isDraft || project === undefined ? draft : { ...draft, projectId: project };
 }
 
-/** What is wrong, by field; `whole` is about none of them. */
+/** Messages by field; `whole` belongs to no field. */
 export type FormErrors = Partial<Record<"title" | "description" | "project" | "acceptance" | "budget" | "whole", string>>;
 
-/** What can be seen to be wrong without asking the server. */
+/** Return the errors that are visible without asking the server. */
 export function validate(form: TicketForm): FormErrors {
   const trouble: FormErrors = {};
   if (form.title.trim() === "") trouble.title = "Enter a title.";
@@ -54,7 +54,7 @@ export type TicketBody = Pick<
   "title" | "description" | "acceptance" | "budget_usd" | "ticket_type" | "priority"
 >;
 
-/** All of the ticket but its project. */
+/** Return the ticket without its project. */
 export function ticketBody(form: TicketForm): TicketBody {
   return {
     title: form.title.trim(),
@@ -80,7 +80,7 @@ const PLACES: Record<string, keyof FormErrors> = {
   budget_usd: "budget",
 };
 
-/** The server's no at the fields that it is about, or in one sentence. */
+/** Return the server's errors by field, or as one sentence. */
 export function errorsFrom(error: unknown): FormErrors {
   const fields = error instanceof ApiError ? Object.entries(error.fields) : [];
   const found = fields.flatMap(([name, words]) => (PLACES[name] === undefined ? [] : [[PLACES[name], sentence(words)]]));

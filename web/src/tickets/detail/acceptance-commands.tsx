@@ -3,7 +3,7 @@ interface Command {
   isFromProject: boolean;
 }
 
-/** Return the commands that decide about a ticket, in the order in which they run: the project's, then its own. */
+/** Return the acceptance commands of a ticket in the order in which they run: the project's first. */
 export function acceptanceCommands(project: readonly string[], ticket: readonly string[]): Command[] {
   return [
     ...project.map((text) => ({ text, isFromProject: true })),
@@ -11,7 +11,7 @@ export function acceptanceCommands(project: readonly string[], ticket: readonly 
   ];
 }
 
-/** Every command that must pass before the ticket is done, the project's marked as such. */
+/** Every command that must pass before the ticket is done. */
 export function AcceptanceCommands({ project, ticket }: { project: readonly string[]; ticket: readonly string[] }) {
   const commands = acceptanceCommands(project, ticket);
   if (commands.length === 0) return <span className="text-xs text-faint">None: results stay unchecked</span>;

@@ -10,7 +10,7 @@ import { Badge } from "@/ui/badge";
 import { cost, count } from "@/ui/text/numbers";
 import { Ago } from "@/ui/time/time";
 
-/** Every sandbox that a task has had, and how each ended. */
+/** Every sandbox of a task, with its outcome. */
 export function Attempts({ taskId }: { taskId: string }) {
   const sandboxes = useQuery(attemptsQuery(taskId));
   if (sandboxes.isPending) return <p className="text-xs text-faint">Loading attempts…</p>;

@@ -6,7 +6,7 @@ import { notify } from "@/ui/notices";
 import { sentence } from "@/ui/text/sentence";
 import { refresh } from "../cache";
 
-/** What is to be cancelled: one task, or all of a ticket that is open. */
+/** What to cancel: one task, or every open task of a ticket. */
 export type Cancelled = { ticketId: string; title: string; taskId?: string };
 
 async function cancel({ ticketId, taskId }: Cancelled): Promise<void> {
@@ -18,7 +18,7 @@ async function cancel({ ticketId, taskId }: Cancelled): Promise<void> {
   }
 }
 
-/** Asks before anything is stopped for good. */
+/** Asks for confirmation before something is cancelled. */
 export function CancelDialog({ what, onClose }: { what: Cancelled; onClose: () => void }) {
   const queries = useQueryClient();
   const isTask = what.taskId !== undefined;

@@ -8,7 +8,7 @@ import { ticketQuery } from "../queries";
 
 const LINK = "inline-flex max-w-full min-w-0 items-center gap-1.5 underline-offset-2 hover:underline";
 
-/** Another ticket, with how it stands. */
+/** A link to another ticket, with its status. */
 export function TicketLink({ ticketId }: { ticketId: string }) {
   const { data: ticket } = useQuery(ticketQuery(ticketId));
   const look = ticket === undefined ? undefined : ticketStyle(ticket);
@@ -21,7 +21,7 @@ export function TicketLink({ ticketId }: { ticketId: string }) {
   );
 }
 
-/** Another task, with how it stands; it leads to its ticket. */
+/** A link to another task's ticket, with the task's status. */
 export function TaskLink({ taskId }: { taskId: string }) {
   const { data: task } = useQuery(taskQuery(taskId));
   if (task === undefined) return <span className="font-mono">{taskId}</span>;

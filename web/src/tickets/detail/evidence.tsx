@@ -8,7 +8,7 @@ import { Prose } from "@/ui/text/markdown";
 type Result = NonNullable<Task["result"]>;
 type Check = NonNullable<Result["checks"]>[number];
 
-/** What shows that a task was done: its checks, its commit, and what the agent says. */
+/** The checks of a task and the agent's report. */
 export function Evidence({ result }: { result: Result }) {
   const checks = result.checks ?? [];
   return (
@@ -43,7 +43,7 @@ function CheckItem({ check }: { check: Check }) {
           {check.warning ? <Badge tone="warn">{check.warning}</Badge> : null}
           <Badge tone={check.warning ? "neutral" : passed ? "good" : "bad"}>{outcome(check)}</Badge>
         </Summary>
-        {/* Scrolled with the keyboard too. */}
+        {/* Scrollable by keyboard. */}
         {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
         <pre tabIndex={0} aria-label={`Output of ${check.command}`} className="max-h-96 overflow-auto border-t bg-sunken px-3 py-2 font-mono text-xs">
           {check.output === "" ? "(no output)" : check.output}
@@ -67,7 +67,7 @@ function Summary({ children }: { children: ReactNode }) {
   );
 }
 
-/** The branch and commit that hold the work. */
+/** The branch and commit of the work. */
 export function BranchAndCommit({ branch, commit }: { branch: string | null; commit: string | null | undefined }) {
   if (branch === null) return null;
   return (

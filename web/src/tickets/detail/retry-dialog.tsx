@@ -9,7 +9,7 @@ import { submitOnEnter } from "@/ui/form/submit-on-enter";
 import { sentence } from "@/ui/text/sentence";
 import { refresh } from "../cache";
 
-/** Try a failed task again, with a word to the agent. */
+/** Retry a failed task, with a message to the agent. */
 export function RetryDialog({ task, onClose }: { task: Task; onClose: () => void }) {
   const queries = useQueryClient();
   const [message, setMessage] = useState("");

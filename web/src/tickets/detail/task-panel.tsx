@@ -16,7 +16,7 @@ import { ChangedChecks, VerdictNote } from "./verdict-note";
 
 const OPEN: readonly Task["status"][] = ["blocked", "pending", "assigned", "running", "verifying"];
 
-/** One task: how it stands, what shows that it was done, and every attempt at it. */
+/** One task: its status, results and attempts. */
 export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sandbox | undefined; isOnly: boolean }) {
   const [asks, setAsks] = useState<"retry" | "cancel" | null>(null);
   const close = () => setAsks(null);
@@ -76,7 +76,7 @@ export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sand
   );
 }
 
-/** Why it failed; or, while it is tried again, why the attempt before did. */
+/** Why the task failed; while it is retried, why the previous attempt did. */
 function Told({ task }: { task: Task }) {
   if (task.error === null || task.status === "completed") return null;
   const isOver = task.status === "failed" || task.status === "cancelled";

@@ -12,7 +12,7 @@ import { AcceptanceCommands } from "./acceptance-commands";
 import { TicketLink } from "./dependencies";
 import { PRIORITY, TYPE } from "../labels";
 
-/** What is known of a ticket beside its words and its tasks. */
+/** The properties of a ticket. */
 export function TicketFacts({ ticket }: { ticket: Ticket }) {
   const project = useQuery(projectsQuery).data?.find(({ id }) => id === ticket.project_id);
   const tokens = (ticket.tasks ?? []).reduce((sum, task) => sum + task.tokens, 0);

@@ -6,7 +6,7 @@ import { Button } from "@/ui/button";
 import { sentence } from "@/ui/text/sentence";
 import { VerifyDialog } from "./verify-dialog";
 
-/** What checking the result of a finished task established, and the way to check it now. */
+/** The verdict about a finished task, with a button to add a check. */
 export function VerdictNote({ task }: { task: Task }) {
   const [asks, setAsks] = useState(false);
   const isChecking = task.verification_requested_at !== null;
@@ -29,7 +29,7 @@ export function VerdictNote({ task }: { task: Task }) {
   );
 }
 
-/** A change that touched what judges it is to be looked at by a person. */
+/** A warning that a change modified the files that verify it. */
 export function ChangedChecks({ paths }: { paths: readonly string[] }) {
   if (paths.length === 0) return null;
   return (

@@ -10,7 +10,7 @@ import { refresh } from "../cache";
 
 const MOST = 50;
 
-/** The commands that were written, one in each line. */
+/** Return the commands of a text, one per line. */
 export function commandsIn(text: string): string[] {
   return text
     .split("\n")
@@ -18,7 +18,7 @@ export function commandsIn(text: string): string[] {
     .filter((line) => line !== "");
 }
 
-/** Check the stored commit with commands of one's own, without a new attempt. */
+/** Run commands on the stored commit without a new attempt. */
 export function VerifyDialog({ task, onClose }: { task: Task; onClose: () => void }) {
   const queries = useQueryClient();
   const [text, setText] = useState("");

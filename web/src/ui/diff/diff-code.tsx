@@ -9,7 +9,7 @@ import { useTheme } from "../hooks/use-theme";
 
 export { ready } from "./highlighter-pool";
 
-/** Files with more lines than this are shut at first when they are not alone. */
+/** Files with more lines than this are collapsed at first, unless there is only one. */
 const LONG = 2_000;
 
 export default function DiffCode(props: DiffProps) {
@@ -20,12 +20,12 @@ export default function DiffCode(props: DiffProps) {
   );
 }
 
-/** What scrolls sideways can be scrolled by the keyboard, too. */
+/** Make horizontally scrolling code reachable by keyboard. */
 function reachable(node: HTMLElement): void {
   for (const code of node.shadowRoot?.querySelectorAll("code") ?? []) code.tabIndex = 0;
 }
 
-/** Those that are shut at first: long ones, but not the only one and not the one that was asked for. */
+/** Return the files that are collapsed at first: long ones, except a single or a requested file. */
 function longOnes(files: readonly PatchFile[], path: string | null): ReadonlySet<string> {
   const long = files.filter(({ item, added, removed }) => files.length > 1 && added + removed > LONG && item.fileDiff.name !== path);
   return new Set(long.map(({ item }) => item.id));

@@ -1,4 +1,4 @@
-/** The diff's own sheet meets AA contrast with these: its line numbers and counts are too pale as they come. */
+/** Colours with AA contrast: the viewer's own line numbers and counts are too pale. */
 export const LOOK = `
   :host {
     --diffs-font-family: var(--font-mono, monospace);

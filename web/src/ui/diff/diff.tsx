@@ -6,12 +6,12 @@ export type DiffLayout = "unified" | "split";
 export interface DiffProps {
   /** A unified diff of any size. */
   patch: string;
-  /** Names the text of the diff: the same name is taken for the same text. */
+  /** Identifies the text: the same name means the same text. */
   name: string;
   layout: DiffLayout;
-  /** Whether long lines are wrapped; they scroll otherwise. */
+  /** Whether long lines wrap instead of scrolling. */
   wrap?: boolean;
-  /** The file that is scrolled to. */
+  /** The file to scroll to. */
   path?: string | null;
 }
 
@@ -21,12 +21,12 @@ const Code = later<DiffProps>("the diff", async () => {
   return module.default;
 });
 
-/** Fetch the diff's program before it is needed; a failure is told where a diff is drawn. */
+/** Load the diff viewer before it is needed; failures are reported where a diff is rendered. */
 export function preloadDiff(): void {
   void Code.preload();
 }
 
-/** A diff of any size. It fills the box that it stands in and scrolls there. */
+/** A diff of any size. It fills its container and scrolls inside it. */
 export function Diff(props: DiffProps) {
   return (
     <LazyBoundary what="the diff">

@@ -3,14 +3,14 @@ import { WorkerPoolManager } from "@pierre/diffs/worker";
 
 export const THEMES = { light: "github-light-high-contrast", dark: "github-dark-high-contrast" } as const;
 
-/** Lines can be drawn without colours before the programs that find them have started: what they are asked waits for them. */
+/** Lines can be rendered without colours before the highlighters have started; their requests wait. */
 class Pool extends WorkerPoolManager {
   override isInitialized(): boolean {
     return super.isInitialized() || getHighlighterIfLoaded({ theme: THEMES }) !== undefined;
   }
 }
 
-/** One for the tab's life, started with this module and not when the first diff is drawn. */
+/** Started with this module, before the first diff is rendered. */
 export const pool = new Pool(
   {
     workerFactory: () => new Worker(new URL("./diff-worker.ts", import.meta.url), { type: "module" }),
@@ -19,5 +19,5 @@ export const pool = new Pool(
   { theme: THEMES },
 );
 
-/** When lines can be drawn. Where this fails the pool tries once more and tells. */
+/** Resolves when lines can be rendered. If this fails, the pool retries and reports it. */
 export const ready: Promise<void> = preloadHighlighter({ themes: Object.values(THEMES), langs: [] }).catch(() => undefined);

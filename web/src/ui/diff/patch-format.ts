@@ -2,8 +2,8 @@ const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
 const BINARY = /^Binary files (.+) and (.+) differ$/;
 
 /**
- * A unified diff in which every file begins as git begins it, so that parts with and without that line can stand one
- * after the other. Hunks are counted, since a removed line may itself look like the beginning of a file.
+ * Return a unified diff in which every file starts with git's header line, so that parts with and without it can be
+ * concatenated. Hunks are counted, because a removed line may look like a file header.
  */
 export function asGit(patch: string): string {
   const out: string[] = [];
@@ -42,7 +42,7 @@ export function asGit(patch: string): string {
   return out.length === 0 ? patch : out.join("") + patch.slice(copied);
 }
 
-/** Where the line that begins at a place ends. */
+/** Return the end of the line that starts here. */
 function endOfLine(text: string, start: number): number {
   const end = text.indexOf("\n", start);
   return end === -1 ? text.length : end;

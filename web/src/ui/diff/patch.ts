@@ -12,7 +12,7 @@ export interface PatchFile {
 const BINARY = /^(?:Binary files .* differ|GIT binary patch)$/m;
 const FILE = /^(?=diff --git )/m;
 
-/** The files of a unified diff, ready to be shown. `key` names the diff: the same key is the same text. */
+/** Parse a unified diff for display. `key` identifies the text. */
 export function filesOf(patch: string, key: string): PatchFile[] {
   const safe = asGit(escapeControlsInDiff(patch));
   const binary = binaryNames(safe);
@@ -31,7 +31,7 @@ export function filesOf(patch: string, key: string): PatchFile[] {
     });
 }
 
-/** Lines of a file begin with a sign, so only git itself can say this at the beginning of a line. */
+/** File content is prefixed, so only git itself writes this at the start of a line. */
 function binaryNames(patch: string): Set<string> {
   const names = new Set<string>();
   if (!BINARY.test(patch)) return names;

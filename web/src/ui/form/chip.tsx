@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { cn } from "../cn";
 
-/** One of several filters: pressed, it holds. */
+/** A filter that can be switched on and off. */
 export function Chip(props: { isOn: boolean; onPress: () => void; isBad?: boolean; children: ReactNode }) {
   return (
     <button

@@ -16,7 +16,7 @@ export function Select({ className, ...rest }: ComponentProps<"select">) {
   return <select className={cn(BOX, "h-8 w-auto pr-7", className)} {...rest} />;
 }
 
-/** A label, what belongs under it, and what is wrong with it. */
+/** A label with its input and a hint or error. */
 export function Field(props: {
   label: string;
   hint?: string;

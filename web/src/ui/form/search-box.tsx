@@ -7,7 +7,7 @@ const TYPING_MS = 200;
 
 type Rest = Omit<ComponentProps<"input">, "value" | "onChange" | "type" | "className">;
 
-/** Words to look for. Searching begins when the typing pauses; Escape leaves the box. */
+/** A search input. The search starts after a pause in typing; Escape leaves the input. */
 export function SearchBox(props: Rest & { label: string; words: string; onWords: (words: string) => void; className?: string }) {
   const { label, words, onWords, className, ...rest } = props;
   const [text, setText] = useState(words);

@@ -1,6 +1,6 @@
 import type { KeyboardEvent } from "react";
 
-/** In fields of several lines Enter is a new line; with Ctrl or Command it sends the form, as in every other field. */
+/** Submit the form with Ctrl or Command and Enter; in multi-line inputs Enter alone inserts a line. */
 export function submitOnEnter(event: KeyboardEvent<HTMLInputElement | HTMLTextAreaElement>): void {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
 }

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { cn } from "../cn";
 
-/** A choice of one out of a few, always in sight. */
+/** A choice between a few visible options. */
 export function Toggle<T extends string>(props: {
   label: string;
   value: T;

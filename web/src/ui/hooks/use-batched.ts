@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef } from "react";
 
-/** To be called as often as there is a reason: what it stands for is done once, this long after the first of them. */
+/** Return a function that runs the action once for all calls within this time. */
 export function useBatched(act: () => void, restMs: number): () => void {
   const newest = useRef(act);
   useEffect(() => {

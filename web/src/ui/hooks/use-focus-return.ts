@@ -1,6 +1,6 @@
 import { useRef } from "react";
 
-/** Keeps where the focus was when a window opened, and puts it back there; where that is gone, on the page's content. */
+/** Remember the focused element when a dialog opens, and focus it again afterwards; if it is gone, focus the content. */
 export function useFocusReturn(): { remember: () => void; giveBack: (event: Event) => void } {
   const opener = useRef<Element | null>(null);
   return {
@@ -8,7 +8,7 @@ export function useFocusReturn(): { remember: () => void; giveBack: (event: Even
       opener.current = document.activeElement;
     },
     giveBack(event) {
-      // Of itself a window without a trigger of its own leaves the focus nowhere.
+      // By default a dialog without a trigger would lose the focus.
       event.preventDefault();
       const { current } = opener;
       const isThere = current instanceof HTMLElement && current.isConnected && current !== document.body;

@@ -6,7 +6,7 @@ function watch(changed: () => void): () => void {
   return () => removeEventListener("themechange", changed);
 }
 
-/** The theme that the page has now. */
+/** Return the current theme. */
 export function useTheme(): Theme {
   return useSyncExternalStore(watch, currentTheme);
 }

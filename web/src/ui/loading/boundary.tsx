@@ -5,10 +5,10 @@ import { sentence } from "../text/sentence";
 import { Loading } from "./placeholders";
 
 const MARK = "reloaded-at";
-/** A page that was just loaded anew is not loaded anew again by itself. */
+/** Do not reload a page that has just been reloaded. */
 const PAUSE_MS = 20_000;
 
-/** A part of the page that is loaded when it is first shown. What goes wrong with it stays in its place. */
+/** A lazily loaded part of the page. Errors stay inside it. */
 export function LazyBoundary({ what, children }: { what: string | null; children: ReactNode }) {
   return (
     <Boundary fallback={<Broken what={what ?? "this"} />}>
@@ -29,7 +29,7 @@ class Boundary extends Component<{ fallback: ReactNode; children: ReactNode }, {
   }
 }
 
-/** Something threw: loaded anew it may not. */
+/** Shown after an error; a reload may fix it. */
 function Broken({ what }: { what: string }) {
   const link = useConnectionState();
   useEffect(() => {
@@ -38,7 +38,7 @@ function Broken({ what }: { what: string }) {
   return <LoadFailure what={what} />;
 }
 
-/** Stands in for what is not there. */
+/** Shown in place of a part that could not be loaded. */
 export function LoadFailure({ what }: { what: string }) {
   const link = useConnectionState();
   return (
@@ -51,7 +51,7 @@ export function LoadFailure({ what }: { what: string }) {
   );
 }
 
-/** Reload page, but not again and again. */
+/** Reload the page, but not repeatedly. */
 export function reloadOnce(): void {
   const last = Number(sessionStorage.getItem(MARK) ?? 0);
   if (Date.now() - last < PAUSE_MS) return;

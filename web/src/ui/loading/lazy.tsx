@@ -8,7 +8,10 @@ type Load<Props> = () => Promise<VisibleItems<Props>>;
 
 const waiting: (() => Promise<void>)[] = [];
 
-/** A component that is fetched when it is first shown. One that cannot be fetched says so in its place until it has come. */
+/**
+ * Return a component that is loaded when it is first rendered. While it cannot be loaded, a message is shown in its
+ * place.
+ */
 export function later<Props extends object>(what: string, load: Load<Props>) {
   const awaited = (props: Props) => <Awaited what={what} load={load} props={props} />;
   const shown = lazy(async () => ({ default: await load().catch(() => awaited) }));
@@ -18,20 +21,22 @@ export function later<Props extends object>(what: string, load: Load<Props>) {
   return Object.assign(shown, { preload });
 }
 
-/** The same, fetched ahead of being shown. */
+/** Return a component that is also loaded ahead of its first use. */
 export function preloadedComponent<Props extends object>(what: string, load: Load<Props>) {
   const shown = later(what, load);
   waiting.push(shown.preload);
   return shown;
 }
 
-/** Fetch them all while nothing else is to be done: what is here can be opened at once, and while the server is away. */
+/** Load all of them when the page is idle, so that they open at once and while the server is unreachable. */
 export async function preloadComponents(): Promise<void> {
-  // One that has come may bring others that wait.
+  // A loaded component may register others.
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next();
 }
 
-/** Fetched again once the server is there. Some browsers do not ask twice for the same file; there the page is loaded anew. */
+/**
+ * Loads again when the connection is back. Some browsers do not request a failed file twice; then the page is reloaded.
+ */
 function Awaited<Props extends object>({ what, load, props }: { what: string; load: Load<Props>; props: Props }) {
   const link = useConnectionState();
   const [Come, setCome] = useState<VisibleItems<Props> | null>(null);

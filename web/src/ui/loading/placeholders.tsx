@@ -5,7 +5,7 @@ import { ApiError, errorMessage } from "@/api/client";
 import { Button, buttonStyle } from "../button";
 import { sentence } from "../text/sentence";
 
-/** What stands where something is still on its way. */
+/** Shown while something loads. */
 export function Loading({ what }: { what: string }) {
   return (
     <div role="status" className="flex items-center justify-center gap-2 p-10 text-faint">
@@ -15,7 +15,7 @@ export function Loading({ what }: { what: string }) {
   );
 }
 
-/** What stands where there is nothing, with the next step. */
+/** Shown where there is nothing yet, with the next step. */
 export function Empty({ title, children, isPage = false }: { title: string; children?: ReactNode; isPage?: boolean }) {
   const Heading = isPage ? "h1" : "h2";
   return (
@@ -26,11 +26,11 @@ export function Empty({ title, children, isPage = false }: { title: string; chil
   );
 }
 
-/** What went wrong, in the server's sentence, and a way on. */
+/** Shown when loading failed: the reason and what to do. */
 export function LoadError({ what, error, retry }: { what: string; error: unknown; retry?: () => void }) {
   const status = error instanceof ApiError ? error.status : null;
   const isGone = status === 404;
-  // Whatever is asked for while loading stands in the address.
+  // Parameters of a loading request come from the address.
   const isMistyped = status === 422;
   return (
     <div role="alert" className="mx-auto flex max-w-md flex-col items-center gap-3 px-4 py-12 text-center">

@@ -1,7 +1,7 @@
 import { ArrowDown } from "lucide-react";
 import { Button } from "../button";
 
-/** The way back to the end of a list that one has scrolled away from. */
+/** A button that returns to the end of a list. */
 export function JumpButton({ fresh, onJump }: { fresh: number; onJump: () => void }) {
   return (
     <Button

@@ -3,7 +3,7 @@ import { cn } from "../cn";
 
 const MONO = "rounded-md bg-sunken px-2.5 py-2 font-mono text-xs leading-5 whitespace-pre-wrap [overflow-wrap:anywhere]";
 
-/** A box that scrolls by itself, by keyboard too. */
+/** A box that scrolls, also by keyboard. */
 export function ScrollBox(props: { label: string; className?: string; isMono?: boolean; children: ReactNode }) {
   return (
     <div

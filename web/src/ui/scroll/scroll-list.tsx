@@ -4,12 +4,12 @@ import { cn } from "../cn";
 import { JumpButton } from "./jump-button";
 import type { Scrolling } from "./use-scroll";
 
-/** The box of a long list: what is in sight stands where it belongs, what is not takes no part of the page. */
+/** The container of a virtual list: only visible items are rendered. */
 export function ScrollList({ box, scrolling, render, outer, inner }: {
   box: RefObject<HTMLDivElement | null>;
   scrolling: Scrolling;
   render: (place: VirtualItem) => ReactNode;
-  /** What the box is to those who do not see it. */
+  /** ARIA attributes of the container. */
   outer?: ComponentProps<"div">;
   inner?: ComponentProps<"div">;
 }) {

@@ -1,12 +1,12 @@
-/** What the list does when it changes. One thing at a time, and only what happens here moves it on. */
+/** The scroll state of a list. Only the events below change it. */
 export type Scroll =
-  /** Nothing was shown yet: the end comes first. */
+  /** Nothing was shown yet: start at the end. */
   | { intent: "open" }
-  /** At the end, and it stays there. */
+  /** At the end, following it. */
   | { intent: "follow" }
-  /** The reader is elsewhere; `seen` is the last event that was there when they left the end. */
+  /** Elsewhere; `seen` is the last event that was there when the reader left the end. */
   | { intent: "hold"; seen: number }
-  /** On the way to an event, which may have to be loaded first; `seen` as above, 0 when nothing was shown before. */
+  /** On the way to an event, which may still be loading; `seen` as above, 0 if nothing was shown before. */
   | { intent: "jump"; seq: number; seen: number };
 
 export type Happening =
@@ -34,5 +34,5 @@ export function scroll(state: Scroll, happening: Happening): Scroll {
   }
 }
 
-/** How near the end counts as at the end. */
+/** The distance from the end that counts as the end. */
 export const END_PX = 64;

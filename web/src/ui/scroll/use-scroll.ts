@@ -5,44 +5,44 @@ import { END_PX, type Scroll, scroll } from "./scroll-state";
 export interface Scrolling {
   virtualizer: Virtualizer<HTMLDivElement, Element>;
   state: Scroll;
-  /** How many items came since the reader left the end. */
+  /** The number of items that arrived since the reader left the end. */
   fresh: number;
   onScroll(): void;
-  /** Someone's hand is on the list: for a moment nothing pulls it to the end. */
+  /** The reader is scrolling: do not move the list for a moment. */
   onTouch(): void;
   toLatest(): void;
-  /** Go to an event as soon as it is there. */
+  /** Scroll to an event as soon as it is loaded. */
   toEvent(seq: number): void;
-  /** The event that was on the way to is in view. */
+  /** The requested event is in view. */
   arrived(): void;
 }
 
 const TOUCH_MS = 300;
 
-/** What a list that scrolls is made of. */
+/** The properties of a scrolling list. */
 export interface ScrollList {
   count: number;
-  /** Grows with what is added at the end: the number of the last event, say. */
+  /** Grows as items are appended, like the number of the last event. */
   last: number;
-  /** Another one is another list: everything is measured anew. */
+  /** Identifies the list: another key means new measurements. */
   listKey: string;
   keyOf(index: number): number | string;
-  /** How high an item will be, about, until it is measured. */
+  /** Estimate the height of an item until it is measured. */
   heightOf(index: number): number;
-  /** How many items were there when `last` was this. */
+  /** Return the number of items when `last` had this value. */
   countUpTo(last: number): number;
-  /** The item that stays on the page however far it is scrolled away. */
+  /** The item that stays rendered when it is scrolled out of view. */
   kept?: number | null;
-  /** The number to go to first, instead of the end. */
+  /** The event to scroll to first, instead of the end. */
   start?: number | null;
   padding?: number;
-  /** Whether older ones are still to come behind the last item, so that being there is not being at the end. */
+  /** Whether items are still missing after the last one, so that it is not the end. */
   hasGap?: boolean;
-  /** Called before the way to the latest begins. */
+  /** Called before scrolling to the latest item. */
   onLatest?(): void;
 }
 
-/** A list's scrolling: `scrolling.ts` says what is meant, this does it. Only what is in sight is drawn. */
+/** Scrolls a virtual list according to `scroll-state.ts`. Only visible items are rendered. */
 export function useScroll(box: RefObject<HTMLDivElement | null>, list: ScrollList): Scrolling {
   const { count, last, listKey, kept = null, padding = 0 } = list;
   const [state, dispatch] = useReducer(scroll, list.start ?? null, (start): Scroll =>
@@ -85,7 +85,7 @@ export function useScroll(box: RefObject<HTMLDivElement | null>, list: ScrollLis
       before.current = element.scrollTop;
       const atEnd = !list.hasGap && isAtEnd(element);
       const isTouched = performance.now() - touched.current < TOUCH_MS;
-      // Growing content leaves the end behind without anyone having scrolled; only who goes up means to stay.
+      // Growing content moves the end away without scrolling; only scrolling up means leaving it.
       if (atEnd || isUpward || isTouched) dispatch({ type: "scrolled", atEnd, last });
     },
     onTouch() {
@@ -102,7 +102,7 @@ export function useScroll(box: RefObject<HTMLDivElement | null>, list: ScrollLis
   };
 }
 
-/** Keeps the end in sight while that is meant. */
+/** Keep the end in view while following it. */
 function useFollowing(
   box: RefObject<HTMLDivElement | null>,
   virtualizer: Virtualizer<HTMLDivElement, Element>,
@@ -126,7 +126,7 @@ function useFollowing(
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [intent, count, last, height, box, virtualizer, touched]);
 
-  // What is below the list grows and shrinks, and the end is to stay in sight.
+  // Elements below the list change in height; keep the end in view.
   const isThere = count > 0;
   useEffect(() => {
     const element = box.current;
@@ -141,13 +141,13 @@ function isAtEnd(element: HTMLElement): boolean {
   return element.scrollHeight - element.scrollTop - element.clientHeight <= END_PX;
 }
 
-/** While the end is followed, what is there next is drawn at once and not only when the list has been scrolled to it. */
+/** While following the end, render the next items before the list has scrolled to them. */
 function endOf(range: Range): Range {
   const preloadedComponent = Math.max(0, range.count - 1 - range.endIndex);
   return { ...range, startIndex: range.startIndex + preloadedComponent, endIndex: range.endIndex + preloadedComponent };
 }
 
-/** The row that has the focus stays there however far it is scrolled away. */
+/** The focused row stays rendered when it is scrolled out of view. */
 function withKept(indexes: number[], kept: number | null, count: number): number[] {
   if (kept === null || kept < 0 || kept >= count || indexes.includes(kept)) return indexes;
   return [...indexes, kept].toSorted((one, other) => one - other);

@@ -2,15 +2,15 @@ import { useRef, type ReactNode } from "react";
 import { ScrollList } from "./scroll-list";
 import { useScroll } from "./use-scroll";
 
-/** Rows of any number and height in a box that scrolls: only those in sight are drawn, the end is followed from the end. */
+/** A virtual list of rows of any height. It follows its end while the end is in view. */
 export function VirtualRows<T>(props: {
   label: string;
   rows: readonly T[];
   keyOf: (row: T) => string | number;
-  /** How high a row will be, about, until it is measured. */
+  /** Estimate the height of a row until it is measured. */
   heightOf: (row: T) => number;
   render: (row: T) => ReactNode;
-  /** Another one is another list. */
+  /** Identifies the list. */
   listKey?: string;
   className?: string;
 }) {
@@ -32,7 +32,7 @@ export function VirtualRows<T>(props: {
     <ScrollList
       box={box}
       scrolling={scrolling}
-      // What scrolls must be reached by the keyboard.
+      // Scrollable content must be focusable.
       outer={{ role: "log", "aria-live": "off", "aria-label": props.label, tabIndex: 0, className: props.className }}
       render={(place) => (
         <div

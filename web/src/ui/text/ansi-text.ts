@@ -4,7 +4,7 @@ import { acts, escapeControls } from "./control-characters";
 export const HUES = ["red", "green", "yellow", "blue", "magenta", "cyan", "grey"] as const;
 export type Hue = (typeof HUES)[number];
 
-/** A piece of a line that looks the same from end to end. */
+/** A part of a line with one style. */
 export interface Span {
   text: string;
   hue: Hue | null;
@@ -16,7 +16,7 @@ export interface Span {
   strike: boolean;
 }
 
-/* Each pattern ends at the first character that cannot belong to it, so hostile text costs no more than its length. */
+/* Each pattern ends at the first character that cannot belong to it, so hostile text takes linear time. */
 // oxlint-disable no-control-regex
 const STRINGS = /(?:\u001b[\]PX^_]|[\u0090\u0098\u009d\u009e\u009f])[^\u0007\u001b\u009c\n]*(?:\u0007|\u001b\\|\u009c)/g;
 const SEQUENCES = /(?:\u001b\[|\u009b)([0-?]*)([ -/]*)([@-~])/g;
@@ -24,7 +24,7 @@ const SHORT = /\u001b[ -/]*[0-Z\\^-~]/g;
 const COLOURS = /\u001b\[[0-9;]*m/;
 // oxlint-enable no-control-regex
 
-/** The text with colours and nothing else: what moves, titles, links, copies or resets is left out, the rest is written out. */
+/** Return the text with colours only: other escape sequences are removed, remaining control characters are escaped. */
 export function coloured(text: string): string {
   if (!acts(text)) return text;
   const kept = text
@@ -40,12 +40,12 @@ export function coloured(text: string): string {
   return kept.split(/(\u001b\[[0-9;]*m)/).map((part) => (COLOURS.test(part) ? part : escapeControls(part))).join(""); // oxlint-disable-line no-control-regex
 }
 
-/** The text with nothing that acts, to be copied or searched. */
+/** Return the text without any control characters, for copying and searching. */
 export function plain(text: string): string {
   return coloured(text).replace(/\u001b\[[0-9;]*m/g, ""); // oxlint-disable-line no-control-regex
 }
 
-/** A program's output, coloured as it asked for, in colours that can always be read. */
+/** Parse a program's output into styled spans with readable colours. */
 export function spansOf(text: string): Span[] {
   return Anser.ansiToJson(coloured(text), { json: true, use_classes: true, remove_empty: true }).map((entry) => {
     const has = (name: Anser.DecorationName) => entry.decorations.includes(name);
@@ -62,7 +62,7 @@ export function spansOf(text: string): Span[] {
   });
 }
 
-/** The same line by line. */
+/** Return the spans by line. */
 export function linesOf(text: string): Span[][] {
   const lines: Span[][] = [[]];
   for (const span of spansOf(text)) {
@@ -76,7 +76,7 @@ export function linesOf(text: string): Span[][] {
 
 const NAMED: Record<string, Hue | null> = { black: "grey", white: null };
 
-/** Of 16 million colours only the hue is taken: the theme decides how bright it is, so nothing can be hidden by it. */
+/** Reduce any colour to its hue: the theme sets the brightness, so that no text can be hidden. */
 function hueOf(name: string | null, rgb: string | null): Hue | null {
   if (!name) return null;
   const plainName = name.replace(/^ansi-(?:bright-)?/, "");

@@ -26,7 +26,7 @@ function look(span: Span): string {
   return cn(
     span.hue === null ? (span.dim ? "text-faint" : "") : HUES[span.hue],
     span.ground === null ? "" : GROUNDS[span.ground],
-    // A hue upon a ground of another hue may be hard to read; the text then keeps its own colour.
+    // A hue on another hue may be unreadable; such text keeps the default colour.
     span.ground !== null && span.hue !== null && span.ground !== span.hue && "text-text",
     span.bold && "font-bold",
     span.italic && "italic",
@@ -35,7 +35,7 @@ function look(span: Span): string {
   );
 }
 
-/** A program's output with its colours. Everything in it is text; `query` is marked wherever it stands. */
+/** A program's output in colour. Everything in it is text; matches of `query` are marked. */
 export function AnsiSpans({ spans, query = "" }: { spans: readonly Span[]; query?: string }) {
   return spans.map((span, index) => {
     const marked = <Marked key={index} text={span.text} query={query} />;
@@ -55,7 +55,7 @@ export const AnsiText = memo(function AnsiText({ text }: { text: string }) {
   return <AnsiSpans spans={spans} />;
 });
 
-/** A text in which what is looked for is marked. */
+/** A text with matches of the query marked. */
 export function Marked({ text, query }: { text: string; query: string }) {
   if (query === "") return text;
   const parts: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Characters that a screen would act on instead of showing: C0 but tab and newline, DEL, C1, bidi controls, invisible marks.
- * The two that join and part letters stay: Persian words and many emoji are made with them.
+ * Characters that act on the display instead of being shown: C0 except tab and newline, DEL, C1, bidi controls,
+ * invisible marks. Joiners stay, because Persian words and many emoji need them.
  */
 const ACTING =
   // oxlint-disable-next-line no-control-regex
@@ -8,7 +8,7 @@ const ACTING =
 
 const ANY_ACTING = new RegExp(`\\r|${ACTING.source}`, "u");
 
-/** Whether there is anything in a text that would act; most have nothing. */
+/** Whether a text contains such characters; most do not. */
 export function acts(text: string): boolean {
   return ANY_ACTING.test(text);
 }
@@ -19,12 +19,12 @@ function written(character: string): string {
   return code < 0x10000 ? `\\u${code.toString(16).padStart(4, "0")}` : `\\u{${code.toString(16)}}`;
 }
 
-/** A text in which nothing acts: what a terminal or a line of text would obey is written out. */
+/** Escape all such characters in a text. */
 export function escapeControls(text: string): string {
   return text.replace(/\r(?=\n|$)/g, "").replace(/\r/g, "\\r").replace(ACTING, written);
 }
 
-/** The same for a diff: its line ends stay as they are, or lines would look unchanged that are not. */
+/** The same for a diff, which keeps its line endings: without them, changed lines would look equal. */
 export function escapeControlsInDiff(patch: string): string {
   return patch.replace(/\r(?!\n)/g, "\\r").replace(ACTING, written);
 }

@@ -1,4 +1,4 @@
-/** Let the browser keep a text as a file. */
+/** Download a text as a file. */
 export function save(text: string, fileName: string): void {
   const address = URL.createObjectURL(new Blob([text], { type: "text/plain;charset=utf-8" }));
   const link = document.createElement("a");

@@ -5,12 +5,12 @@ import { ScrollBox } from "../scroll/scroll-box";
 
 const PLUGINS = [remarkGfm];
 
-/** A text stands anywhere on a page, so its headings are no part of the page's own order of headings. */
+/** Headings in a text are not part of the page's outline. */
 function Heading({ children }: { children?: ReactNode }) {
   return <p className="mt-2 mb-1 font-semibold">{children}</p>;
 }
 
-/** Links lead to the web or nowhere, and pictures are not fetched: whoever keeps one would learn who looks. */
+/** Links lead to web addresses only, and images are not loaded: their host would learn who reads the page. */
 const PARTS: Components = {
   a: ({ href, children }) =>
     href === undefined || href === "" ? (
@@ -55,7 +55,7 @@ function onlyWeb(address: string): string {
   return /^https?:\/\//i.test(address) ? address : "";
 }
 
-/** Text that somebody wrote, with its formatting; HTML in it is shown as text and links lead to web addresses only. */
+/** Text formatted as Markdown; HTML in it is shown as text, and links lead to web addresses only. */
 export const Prose = memo(function Prose({ children }: { children: string }) {
   return (
     <div className="min-w-0 [overflow-wrap:anywhere] [&>:first-child]:mt-0 [&>:last-child]:mb-0">

@@ -6,7 +6,7 @@ export function usd(amount: number): string {
   return amount !== 0 && Math.abs(amount) < 0.1 ? cents.format(amount) : dollars.format(amount);
 }
 
-/** What something has cost; the part that the scripted model was charged is called simulated, as nobody paid it. */
+/** Format a cost; the part that the scripted model was charged is marked as simulated. */
 export function cost({ cost_usd: total, simulated_cost_usd: simulated = 0 }: { cost_usd: number; simulated_cost_usd?: number }): string {
   if (simulated <= 0) return usd(total);
   return simulated >= total ? `${usd(total)} simulated` : `${usd(total)} (${usd(simulated)} simulated)`;

@@ -5,7 +5,7 @@ import { readTimes, writeTimes } from "./time-preference";
 const AT = "2026-03-29T23:05:09Z";
 const NOW = Date.parse("2026-11-16T17:00:00Z");
 
-// The order of day, month and year is the reader's own.
+// The order of day, month and year depends on the locale.
 describe("times", () => {
   it("are told in UTC where that is chosen, and say so", () => {
     expect(short(AT, { isUtc: true, now: NOW })).toMatch(/29.* 23.05.09 UTC$/);

@@ -4,7 +4,7 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** A length of time in two units at the most: 8s, 3m 20s, 2h 5m, 4d 1h. */
+/** Format a duration in at most two units: 8s, 3m 20s, 2h 5m, 4d 1h. */
 export function duration(milliseconds: number): string {
   const seconds = Math.max(0, milliseconds / 1000);
   if (seconds < 1) return `${Math.round(seconds * 1000)}ms`;
@@ -21,7 +21,7 @@ function pair(seconds: number, large: number, largeUnit: string, small: number, 
   return rest === 0 ? `${whole}${largeUnit}` : `${whole}${largeUnit} ${rest}${smallUnit}`;
 }
 
-/** How long ago, in one unit: just now, 8s ago, 3m ago, 2h ago, 4d ago. */
+/** Format how long ago in one unit: just now, 8s ago, 3m ago, 2h ago, 4d ago. */
 export function ago(moment: string | number, now: number): string {
   const seconds = Math.floor((now - new Date(moment).getTime()) / 1000);
   if (seconds < 3) return "just now";
@@ -34,7 +34,7 @@ export function ago(moment: string | number, now: number): string {
 const DATE = { month: "short", day: "numeric" } as const;
 const TIME = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" } as const;
 
-// Made once: `toLocaleString` makes one with each call, which a list of rows that tick can feel.
+// Created once: `toLocaleString` creates one per call, which is slow for long lists.
 const whole = formats({ ...DATE, year: "numeric", ...TIME });
 const days = formats({ ...DATE, ...TIME });
 const hours = formats(TIME);
@@ -43,19 +43,19 @@ function formats(options: Intl.DateTimeFormatOptions): Record<"local" | "utc", I
   return { local: new Intl.DateTimeFormat(undefined, options), utc: new Intl.DateTimeFormat(undefined, { ...options, timeZone: "UTC" }) };
 }
 
-/** The date and the time of day, told as the person chose. */
+/** Format the date and time of day, in the chosen time zone. */
 export function absolute(moment: string | number, isUtc = currentTimes().isUtc): string {
   return isUtc ? `${whole.utc.format(new Date(moment))} UTC` : whole.local.format(new Date(moment));
 }
 
-/** The same without the year, where that is this one. */
+/** The same without the year, if it is the current one. */
 export function short(moment: string | number, { isUtc, now }: { isUtc: boolean; now: number }): string {
   const [at, today] = [new Date(moment), new Date(now)];
   if (isUtc) return at.getUTCFullYear() === today.getUTCFullYear() ? `${days.utc.format(at)} UTC` : absolute(moment, true);
   return at.getFullYear() === today.getFullYear() ? days.local.format(at) : absolute(moment, false);
 }
 
-/** The time of day, told as the person chose. */
+/** Format the time of day, in the chosen time zone. */
 export function clock(moment: string | number, isUtc = currentTimes().isUtc): string {
   return hours[isUtc ? "utc" : "local"].format(new Date(moment));
 }

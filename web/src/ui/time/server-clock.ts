@@ -1,9 +1,9 @@
-/** Less than this is the roughness of the header, not a wrong clock. */
+/** Smaller differences come from the header's resolution, not from a wrong clock. */
 const ROUGH_MS = 2_000;
 
 let offset = 0;
 
-/** How far the server's clock is ahead of this machine's, by the `Date` that an answer carries in whole seconds. */
+/** Return how far the server's clock is ahead of this machine's, from the `Date` header in whole seconds. */
 export function offsetBy(date: string | null, received: number): number | null {
   const said = Date.parse(date ?? "");
   if (Number.isNaN(said)) return null;
@@ -15,7 +15,7 @@ export function noteServerTime(date: string | null): void {
   offset = offsetBy(date, Date.now()) ?? offset;
 }
 
-/** What time it is for the server, which is what its moments are measured by. */
+/** Return the server's current time, to which its timestamps relate. */
 export function serverNow(): number {
   return Date.now() + offset;
 }

@@ -1,13 +1,13 @@
-/** How the page tells times: chosen once for all of it, kept in this browser, the same in all its tabs. */
+/** How times are shown: stored in this browser, for all tabs. */
 
 export interface Times {
-  /** How long ago, or the date and the time of day. */
+  /** Absolute instead of relative times. */
   readonly isExact: boolean;
   readonly isUtc: boolean;
 }
 
 const KEY = "times";
-/** Where a press is meant for something else than the time in it. */
+/** Elements whose clicks do not toggle the times in them. */
 const CONTROLS = "a, button, label, summary, [role=button], [role=link], [role=option], [role=menuitem], [role=tab]";
 
 let times = readTimes(kept());
@@ -31,7 +31,7 @@ export function chooseTimes(fields: Partial<Times>): void {
   }
 }
 
-/** A press on a time that is part of nothing else turns all of them; another tab's choice is this one's too. */
+/** Toggle between relative and absolute times on a click, and apply the choice of other tabs. */
 export function syncTimes(): void {
   document.addEventListener("click", ({ target, defaultPrevented }) => {
     const time = target instanceof Element ? target.closest("time[data-turns]") : null;
@@ -65,7 +65,7 @@ function show(next: Times): void {
   for (const each of watchers) each();
 }
 
-/** Whoever marks a time to copy it has pressed on it too. */
+/** Selecting a time to copy it also ends with a click. */
 function isSelecting(): boolean {
   return getSelection()?.isCollapsed === false;
 }

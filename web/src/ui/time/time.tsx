@@ -21,7 +21,7 @@ function watch(watcher: () => void): () => void {
   };
 }
 
-/** The time, each second; one clock for the whole page. */
+/** Return the current time, updated each second by one timer for the whole page. */
 export function useNow(): number {
   return useSyncExternalStore(watch, () => {
     if (timer === undefined) now = Math.floor(serverNow() / 1000) * 1000;
@@ -29,12 +29,12 @@ export function useNow(): number {
   });
 }
 
-/** How times are told, also when that is chosen anew. */
+/** Return how times are shown. */
 export function useTimes(): Times {
   return useSyncExternalStore(watchTimes, currentTimes);
 }
 
-/** How long ago, with the exact time on hover; or that, where it is chosen. A press turns from one to the other. */
+/** A relative time with the absolute one as its tooltip, or the reverse. A click toggles all times. */
 export function Ago({ at }: { at: string }) {
   const { isExact, isUtc } = useTimes();
   return (
@@ -44,18 +44,18 @@ export function Ago({ at }: { at: string }) {
   );
 }
 
-/** How long ago, and nothing else. */
+/** A relative time. */
 export function Since({ at }: { at: string }) {
   return ago(at, useNow());
 }
 
-/** The date and the time of day. */
+/** The date and time of day. */
 export function Exact({ at }: { at: string }) {
   const { isUtc } = useTimes();
   return <time dateTime={at}>{absolute(at, isUtc)}</time>;
 }
 
-/** The time of day, with the date on hover. */
+/** The time of day, with the date as its tooltip. */
 export function Clock({ at, className }: { at: string; className?: string }) {
   const { isUtc } = useTimes();
   return (

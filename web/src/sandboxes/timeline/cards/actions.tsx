@@ -3,7 +3,7 @@ import { Button } from "@/ui/button";
 import { CopyButton } from "@/ui/copy-button";
 import { useTimelineState } from "../state";
 
-/** Copy a link to an event, see it raw. */
+/** Buttons to copy a link to an event and to show its JSON. */
 export function Actions({ seq, isRaw, onRaw }: { seq: number; isRaw: boolean; onRaw: () => void }) {
   const { sandboxId } = useTimelineState();
   const address = `${location.origin}/sandbox/${encodeURIComponent(sandboxId)}?ev=${seq}`;

@@ -14,7 +14,7 @@ import { Edits } from "./edits";
 const TONES: Record<Call["state"], Tone> = { running: "info", done: "good", failed: "bad" };
 const WORDS: Record<Call["state"], string> = { running: "running", done: "done", failed: "failed" };
 
-/** A call of a tool with all that came of it. */
+/** A tool call with its result. */
 export function CallCard({ row }: { row: Row }) {
   const { upTo } = useTimelineState();
   const call = callOf(row, upTo);
@@ -83,7 +83,7 @@ function Detail({ call }: { call: Call }) {
   );
 }
 
-/** A command as one types it; anything else field by field. An edit's fields are better seen as its diff. */
+/** A command as typed; other input field by field. */
 function ToolInput({ call, input }: { call: Call; input: unknown }) {
   const fields = record(input);
   if (call.tool === "Bash" && typeof fields.command === "string") {

@@ -7,17 +7,17 @@ import { useOpen, useTimelineState } from "../state";
 import { Actions } from "./actions";
 import { RawEvents } from "./raw";
 
-/** The frame of every card: one line that can be opened, when it was, a link to it, and its raw events. */
+/** The frame of every card: an expandable line, its time, a link and its raw events. */
 export function Card(props: {
   row: Row;
-  /** What stands first: a dot or an icon. */
+  /** A dot or an icon. */
   mark: ReactNode;
   head: ReactNode;
-  /** What stands before the time. */
+  /** Shown before the time. */
   aside?: ReactNode;
-  /** What is always shown under the line. */
+  /** Always shown below the line. */
   children?: ReactNode;
-  /** What is shown once it is opened. */
+  /** Shown when expanded. */
   detail?: ReactNode;
   isOpenAtFirst?: boolean;
   className?: string;
@@ -62,7 +62,7 @@ export function Card(props: {
   );
 }
 
-/** What stands first; where there is more to see, pressing it shows that. */
+/** The first line of a card; a button if it can be expanded. */
 function Line({ isOpen, onToggle, children }: { isOpen: boolean; onToggle: (() => void) | null; children: ReactNode }) {
   if (onToggle === null) return <div className="flex min-w-0 flex-1 items-start gap-2">{children}</div>;
   return (

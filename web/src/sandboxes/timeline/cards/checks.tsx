@@ -4,7 +4,7 @@ import { cn } from "@/ui/cn";
 import { record, textOf } from "@/sandboxes/event-data";
 import { Output } from "../output";
 
-/** Commands that decide whether work is accepted, with what they printed. */
+/** Acceptance commands with their output. */
 export function Checks({ checks }: { checks: readonly unknown[] }) {
   return checks.map((each, index) => {
     const check = record(each);

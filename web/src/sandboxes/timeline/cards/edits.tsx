@@ -5,7 +5,7 @@ import { useOpen, useTimelineState } from "../state";
 
 const SHOWN = 8;
 
-/** The files that a call changed, each with what it gained and lost. */
+/** The files that a call changed. */
 export function Edits({ edits }: { edits: readonly SandboxEvent[] }) {
   const [isAll, setAll] = useOpen(`edits:${edits[0]?.seq ?? 0}`);
   return (

@@ -7,7 +7,7 @@ import type { Row } from "../grouping";
 import { Output } from "../output";
 import { Card } from "./card";
 
-/** Something went wrong: what, of which sort, and what to do. */
+/** An error with its type and a hint. */
 export function ErrorCard({ row }: { row: Row }) {
   const event = row.events[0];
   const hint = str(event, "hint");
@@ -44,7 +44,7 @@ const TITLES: Record<string, string> = {
   "agent.stream_error": "The model's reply was interrupted",
 };
 
-/** The model's host asks for patience. */
+/** The model provider limits the request rate. */
 export function RateLimitCard({ row }: { row: Row }) {
   const event = row.events[0];
   const [attempt, most, delay] = [num(event, "attempt"), num(event, "max_retries"), num(event, "retry_delay_ms")];

@@ -2,14 +2,14 @@ import type { SandboxEvent } from "@/api/client";
 import { OUTCOME_STYLES, verdictOf, type Outcome } from "@/outcome/outcome";
 import { flag, num, str } from "@/sandboxes/event-data";
 
-/** What checking a result found. */
+/** The headlines of verdicts. */
 const VERDICTS: Partial<Record<Outcome, string>> = {
   verified: `${OUTCOME_STYLES.verified.label}: all checks passed at the pushed commit`,
   unchecked: `${OUTCOME_STYLES.unchecked.label}: no check verified the result`,
   failed: `${OUTCOME_STYLES.failed.label}: a check did not pass`,
 };
 
-/** A milestone in a few words. */
+/** Return the headline of a milestone. */
 export function headline(event: SandboxEvent): string {
   const round = `${num(event, "iteration") ?? "?"} of ${num(event, "max_iterations") ?? "?"}`;
   const phase = str(event, "phase") ?? "";
@@ -47,7 +47,7 @@ export function headline(event: SandboxEvent): string {
   }
 }
 
-/** Whether something was found good; that an agent says so is not enough. */
+/** Whether the event reports a passed check. An agent's own claim does not count. */
 export function isSuccess(event: SandboxEvent): boolean {
   if (event.event_type === "task.verified") return verdictOf(event.event_data) === "verified";
   return event.event_type === "iteration.validation" && flag(event, "passed");

@@ -11,7 +11,7 @@ import { Card } from "./card";
 
 const SHOWN = 60;
 
-/** Signs of life in a row, as one line. */
+/** Consecutive heartbeats in one line. */
 export function HeartbeatsCard({ row }: { row: Row }) {
   const { upTo } = useTimelineState();
   const beats = upTo === null ? row.events : row.events.filter((event) => event.seq <= upTo);

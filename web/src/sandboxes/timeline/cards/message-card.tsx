@@ -15,7 +15,7 @@ const LOOKS: Record<Sender["who"], string> = {
   system: "border-line bg-sunken",
 };
 
-/** Something that was said to the agent, at the moment it was handed over. */
+/** A message to the agent, at the time of its delivery. */
 export function InjectedCard({ row }: { row: Row }) {
   const event = row.events[0];
   const type = str(event, "message_type") ?? "user_message";

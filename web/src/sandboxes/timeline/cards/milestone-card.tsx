@@ -10,7 +10,7 @@ import { Card } from "./card";
 import { Checks } from "./checks";
 import { headline, isSuccess } from "./headlines";
 
-/** A step of the run as a whole: made, started, a round, done, verified, gone. */
+/** A step of the whole session: created, started, an iteration, completed, verified, ended. */
 export function MilestoneCard({ row }: { row: Row }) {
   const event = row.events[0];
   if (event === undefined) return null;

@@ -4,7 +4,7 @@ import { ScrollBox } from "@/ui/scroll/scroll-box";
 
 const MOST = 40;
 
-/** Events as they are stored. */
+/** Events as stored. */
 export function RawEvents({ events }: { events: readonly SandboxEvent[] }) {
   return (
     <div className="mt-1.5 ml-4 space-y-1">

@@ -9,7 +9,7 @@ import { EditCard, PlainCard, SystemMessageCard, TurnLine } from "./small-cards"
 import { InjectedCard, InterruptedCard } from "./message-card";
 import { TextCard, ThinkingCard } from "./text-card";
 
-// A map: an agent may name an event as what every object has.
+// A map: an agent may choose an event name that every object has, such as `constructor`.
 const BY_TYPE = new Map<string, ComponentType<{ row: Row }>>(
   Object.entries({
     "agent.message": TextCard,
@@ -33,7 +33,7 @@ function cardOf(row: Row): ComponentType<{ row: Row }> {
   return BY_TYPE.get(type) ?? (kindOf(type) === "milestone" ? MilestoneCard : PlainCard);
 }
 
-/** Rows are changed in place; their revision tells when to draw them again. */
+/** Rows change in place; their revision shows when to render them again. */
 export const RowCard = memo(function RowCard({ row }: { row: Row; revision: number }) {
   return createElement(cardOf(row), { row });
 });

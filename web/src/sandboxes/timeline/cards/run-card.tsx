@@ -7,7 +7,7 @@ import { firstOf, type Row } from "../grouping";
 import { useOpen, useTimelineState } from "../state";
 import { RowCard } from "./row-card";
 
-/** Small calls in a row, as one line that can be opened. */
+/** Consecutive minor calls in one expandable line. */
 export function RunCard({ rows, runKey }: { rows: readonly Row[]; runKey: number }) {
   const { upTo, highlight } = useTimelineState();
   const [isOpen, setOpen] = useOpen(`run:${runKey}`);

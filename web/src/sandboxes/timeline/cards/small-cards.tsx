@@ -10,7 +10,7 @@ import { Card } from "./card";
 import { Edits } from "./edits";
 import { RawEvents } from "./raw";
 
-/** A reply of the model begins: the line between two turns. */
+/** The start of a model reply: the line between two turns. */
 export function TurnLine({ row }: { row: Row }) {
   const { highlight } = useTimelineState();
   const event = row.events[0];
@@ -32,7 +32,7 @@ export function TurnLine({ row }: { row: Row }) {
   );
 }
 
-/** Files that changed apart from any call. */
+/** Files that changed outside a tool call. */
 export function EditCard({ row }: { row: Row }) {
   return (
     <Card
@@ -74,7 +74,7 @@ export function SystemMessageCard({ row }: { row: Row }) {
   );
 }
 
-/** An event of which nothing more is known: its name, and what it carries as it is. */
+/** An event of unknown type: its name and its data. */
 export function PlainCard({ row }: { row: Row }) {
   const event = row.events[0];
   if (event === undefined) return null;

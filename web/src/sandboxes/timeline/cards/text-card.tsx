@@ -6,7 +6,7 @@ import type { Row } from "../grouping";
 import { Output } from "../output";
 import { Card } from "./card";
 
-/** What the model says. */
+/** A reply of the model. */
 export function TextCard({ row }: { row: Row }) {
   const event = row.events[0];
   const text = cut(event, "text");
@@ -22,7 +22,7 @@ export function TextCard({ row }: { row: Row }) {
   );
 }
 
-/** What the model thinks, folded. */
+/** The model's thinking, collapsed. */
 export function ThinkingCard({ row }: { row: Row }) {
   const event = row.events[0];
   const text = cut(event, "text");
