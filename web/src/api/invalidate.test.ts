@@ -17,8 +17,8 @@ function asked() {
   return { queries, queryFn, observer, answer };
 }
 
-describe("loadAgain", () => {
-  it("follows what is being loaded by one more look, however often it is overtaken", async () => {
+describe("invalidate", () => {
+  it("refetches once after a running request, however many changes arrive", async () => {
     const { queries, queryFn, observer, answer } = asked();
     observer.subscribe(() => undefined);
     for (let changes = 0; changes < 3; changes += 1) invalidate(queries, ["things"]);
@@ -35,7 +35,7 @@ describe("loadAgain", () => {
     expect(observer.getCurrentResult()).toMatchObject({ data: "as it is", isStale: false, fetchStatus: "idle" });
   });
 
-  it("loads at once what is shown, and what is not when it is shown", async () => {
+  it("refetches visible queries at once and others when shown", async () => {
     const { queries, queryFn, observer, answer } = asked();
     const leave = observer.subscribe(() => undefined);
     await answer("first");
@@ -51,8 +51,8 @@ describe("loadAgain", () => {
   });
 });
 
-describe("followUnderWay", () => {
-  it("leaves alone what is not being loaded", async () => {
+describe("refetchWhenSettled", () => {
+  it("ignores idle queries", async () => {
     const { queries, queryFn, observer, answer } = asked();
     observer.subscribe(() => undefined);
     await answer("first");

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { dayLabel, totals } from "./overview";
 
 describe("the last days", () => {
-  it("are summed up", () => {
+  it("are added up", () => {
     const outcomes = { verified: 1, unchecked: 1, failed: 1, no_result: 0 };
     const day = { date: "2026-11-16", completed: 2, failed: 1, outcomes, cost_usd: 0.5, simulated_cost_usd: 0.25, cost_simulated: true, tokens: 10 };
     const twice = { verified: 2, unchecked: 2, failed: 2, no_result: 0 };
@@ -10,7 +10,7 @@ describe("the last days", () => {
     expect(totals([]).tokens).toBe(0);
   });
 
-  it("are called by their own date, wherever one is", () => {
+  it("are labelled with their UTC date in every time zone", () => {
     expect(dayLabel("2026-11-16")).toBe("16 Nov");
   });
 });

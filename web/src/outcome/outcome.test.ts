@@ -5,12 +5,12 @@ import { OUTCOME_STYLES, outcomeIn, sandboxStyle, ticketStyle, verdictOf } from 
 const ofSandbox = (status: Sandbox["status"], outcome: Sandbox["outcome"]) => sandboxStyle({ status, outcome });
 const ofTicket = (status: Ticket["status"], outcome: Ticket["outcome"]) => ticketStyle({ status, outcome });
 
-it("is green for nothing but what was verified", () => {
+it("uses green for verified work only", () => {
   const green = Object.entries(OUTCOME_STYLES).filter(([, { tone }]) => tone === "good");
   expect(green.map(([outcome]) => outcome)).toEqual(["verified"]);
 });
 
-it("shows a sandbox that ended by what came of it, not by how it ended", () => {
+it("shows an ended sandbox by its outcome, not by its status", () => {
   expect(ofSandbox("stopped", "failed")).toEqual({ tone: "bad", label: "Failed" });
   expect(ofSandbox("stopped", "verified")).toEqual({ tone: "good", label: "Verified" });
   expect(ofSandbox("stopped", "unchecked")).toEqual({ tone: "neutral", label: "Unchecked" });
@@ -19,14 +19,14 @@ it("shows a sandbox that ended by what came of it, not by how it ended", () => {
   expect(ofSandbox("running", "in_progress").label).toBe("Running");
 });
 
-it("says of a ticket that is done whether anything was proved", () => {
+it("shows whether a finished ticket was verified", () => {
   expect(ofTicket("done", "verified")).toEqual({ tone: "good", label: "Done, verified" });
   expect(ofTicket("done", "unchecked")).toEqual({ tone: "neutral", label: "Done, unchecked" });
   expect(ofTicket("blocked", "failed")).toEqual({ tone: "bad", label: "Blocked" });
   expect(ofTicket("blocked", "open").tone).toBe("neutral");
 });
 
-it("reads the verdict of an event, and of those that were stored before there was one", () => {
+it("reads the verdict of events with and without a verdict field", () => {
   expect(verdictOf({ verdict: "unchecked", verified: false, checks: [{}] })).toBe("unchecked");
   expect(verdictOf({ verified: true, checks: [{}] })).toBe("verified");
   expect(verdictOf({ verified: true, checks: [] })).toBe("unchecked");

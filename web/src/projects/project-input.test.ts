@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
 import { parseProject } from "./project-input";
 
-it("takes owner/name for a repository", () => {
+it("parses owner/name as a repository", () => {
   expect(parseProject(" kivo360/OmoiOS ")).toEqual({ kind: "repository", owner: "kivo360", repository: "OmoiOS" });
 });
 
-it("takes a repository's address for the repository", () => {
+it("parses a repository's URL", () => {
   expect(parseProject("https://github.com/kivo360/OmoiOS.git")).toEqual({
     kind: "repository",
     owner: "kivo360",
@@ -13,11 +13,11 @@ it("takes a repository's address for the repository", () => {
   });
 });
 
-it("takes anything else for a name", () => {
+it("treats anything else as a name", () => {
   expect(parseProject("My tools")).toEqual({ kind: "name", name: "My tools" });
   expect(parseProject("this / that")).toEqual({ kind: "name", name: "this / that" });
 });
 
-it("knows nothing when it sees nothing", () => {
+it("reports empty input as nothing", () => {
   expect(parseProject("  ")).toEqual({ kind: "nothing" });
 });

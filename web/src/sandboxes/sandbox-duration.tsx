@@ -4,11 +4,11 @@ import { duration } from "@/ui/time/format";
 
 /** How long a sandbox has been running or ran. */
 export function SandboxDuration({ sandbox }: { sandbox: Sandbox }) {
-  const begun = Date.parse(sandbox.created_at);
-  return sandbox.ended_at === null ? <RunningDuration begun={begun} /> : duration(Date.parse(sandbox.ended_at) - begun);
+  const startedAt = Date.parse(sandbox.created_at);
+  return sandbox.ended_at === null ? <RunningDuration startedAt={startedAt} /> : duration(Date.parse(sandbox.ended_at) - startedAt);
 }
 
-function RunningDuration({ begun }: { begun: number }) {
+function RunningDuration({ startedAt }: { startedAt: number }) {
   const now = useNow();
-  return <span className="tabular-nums">{duration(Math.max(0, Math.floor((now - begun) / 1000) * 1000))}</span>;
+  return <span className="tabular-nums">{duration(Math.max(0, Math.floor((now - startedAt) / 1000) * 1000))}</span>;
 }

@@ -4,7 +4,7 @@ import { X } from "lucide-react";
 import { useEffect, type ReactNode } from "react";
 import { ApiError } from "@/api/client";
 import { OUTCOME_STYLES, type Outcome } from "@/outcome/outcome";
-import { follow, takeLead, useDemo } from "@/tickets/create/demo";
+import { follow, shouldOpenSandbox, useDemo } from "@/tickets/create/demo";
 import { ticketQuery } from "@/tickets/queries";
 import { Button } from "@/ui/button";
 
@@ -25,7 +25,7 @@ function Guide({ ticketId }: { ticketId: string }) {
     if (isGone) follow(null);
   }, [isGone]);
   useEffect(() => {
-    if (sandboxId === null || path !== "/" || !takeLead(ticketId)) return;
+    if (sandboxId === null || path !== "/" || !shouldOpenSandbox(ticketId)) return;
     void navigate({ to: "/sandbox/$sandboxId", params: { sandboxId } });
   }, [ticketId, sandboxId, path, navigate]);
   if (task === undefined) return null;

@@ -9,7 +9,7 @@ import { isShown, refresh, applyTaskStatus, applyTicketStatus } from "@/tickets/
 import type { TicketStatus } from "@/tickets/queries";
 import { useBatched } from "@/ui/hooks/use-batched";
 
-interface Told {
+interface StatusData {
   task_id?: string;
   ticket_id?: string;
   status?: string;
@@ -44,7 +44,7 @@ export function LiveUpdates() {
     for (const item of items) {
       tell(queries, item);
       for (const key of keysOf(item)) keys.current.set(JSON.stringify(key), key);
-      const { ticket_id } = item.data as Told;
+      const { ticket_id } = item.data as StatusData;
       if (ticket_id !== undefined) tickets.current.add(ticket_id);
     }
     look();
@@ -89,7 +89,7 @@ function lookAtTickets(queries: QueryClient, ids: readonly string[]): void {
 }
 
 function keysOf(item: Item): QueryKey[] {
-  const { task_id, ticket_id } = item.data as Told;
+  const { task_id, ticket_id } = item.data as StatusData;
   const keys: QueryKey[] = [];
   if (item.type === "message.status") return [["messages", item.sandbox_id]];
   if (item.type === "sandbox.status") keys.push(["sandboxes"], ["sandbox", item.sandbox_id]);

@@ -45,13 +45,13 @@ const change = (id: string): Item => ({ id, type: "task.status", seq: null, time
 
 function listening() {
   const around = surroundings();
-  const heard: string[] = [];
+  const received: string[] = [];
   const onResync = vi.fn();
   const connection = new Connection("ws://here", "0-0-0", nothing);
   connection.start();
   around.open();
-  connection.subscribe({ types: ["task.status"] }, { onItems: (items) => heard.push(...items.map(({ id }) => id)), onResync });
-  return { ...around, connection, heard, onResync };
+  connection.subscribe({ types: ["task.status"] }, { onItems: (items) => received.push(...items.map(({ id }) => id)), onResync });
+  return { ...around, connection, received, onResync };
 }
 
 describe("Connection", () => {
@@ -61,28 +61,28 @@ describe("Connection", () => {
     vi.unstubAllGlobals();
   });
 
-  it("passes changes on together, once per frame", () => {
-    const { tell, draw, heard } = listening();
+  it("delivers changes together, once per frame", () => {
+    const { tell, draw, received } = listening();
     tell(change("1-1-0"));
     tell(change("1-2-0"));
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     draw();
-    expect(heard).toEqual(["1-1-0", "1-2-0"]);
+    expect(received).toEqual(["1-1-0", "1-2-0"]);
     draw();
-    expect(heard).toHaveLength(2);
+    expect(received).toHaveLength(2);
   });
 
-  it("passes on what came before a resync, and only once", () => {
-    const { tell, draw, heard, onResync } = listening();
+  it("delivers changes before a resync exactly once", () => {
+    const { tell, draw, received, onResync } = listening();
     tell(change("1-1-0"));
     tell({ type: "resync", id: "2-0-0" });
-    expect(heard).toEqual(["1-1-0"]);
+    expect(received).toEqual(["1-1-0"]);
     expect(onResync).toHaveBeenCalledOnce();
     draw();
-    expect(heard).toHaveLength(1);
+    expect(received).toHaveLength(1);
   });
 
-  it("tells one that begins later where it begins, whatever others bring before", () => {
+  it("gives a late subscription its own start position", () => {
     const { connection, tell, draw } = listening();
     const onItems = vi.fn();
     const onBegin = vi.fn();
@@ -96,7 +96,7 @@ describe("Connection", () => {
     expect(onBegin).toHaveBeenCalledOnce();
   });
 
-  it("goes on after a loss behind what each was told, not behind what another was", () => {
+  it("resumes each subscription after its own last change", () => {
     const { connection, tell, draw, open, lose, lines } = listening();
     tell({ type: "live", subscription: "s1", id: "5-0-0" });
     connection.subscribe({}, { onItems: nothing });
@@ -113,7 +113,7 @@ describe("Connection", () => {
     ]);
   });
 
-  it("takes no frame's number for a timer's", () => {
+  it("does not confuse frame ids with timer ids", () => {
     const { tell, draw } = listening();
     const cleared = vi.spyOn(globalThis, "clearTimeout");
     tell(change("1-1-0"));

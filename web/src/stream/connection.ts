@@ -195,7 +195,7 @@ export class Connection {
     const last = items.map(({ id }) => id).reduce(later);
     for (const subscription of Array.from(this.#subscriptions.values())) {
       const wanted = items.filter((item) => wants(subscription, item));
-      // Until it is live, changes for others may be ahead of its own backlog.
+      // Until it is live, changes for others may be ahead of the backlog.
       if (subscription.isLive && subscription.since !== null) subscription.since = later(subscription.since, last);
       if (wanted.length > 0) subscription.listener.onItems(wanted);
     }

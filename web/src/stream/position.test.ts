@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { later } from "./position";
 
-it("counts the parts of a position, one after the other", () => {
+it("compares positions part by part", () => {
   expect(later("9-1-0", "10-0-0")).toBe("10-0-0");
   expect(later("10-2-0", "10-1-7")).toBe("10-2-0");
   expect(later("10-2-3", "10-2-12")).toBe("10-2-12");

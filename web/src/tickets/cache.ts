@@ -30,9 +30,9 @@ function known(queries: QueryClient, ticketId: string): Ticket | undefined {
   return undefined;
 }
 
-export function applyTaskStatus(queries: QueryClient, told: TaskStatusChange): void {
-  const ticket = known(queries, told.ticket_id);
-  if (ticket !== undefined) place(queries, withTask(ticket, told));
+export function applyTaskStatus(queries: QueryClient, change: TaskStatusChange): void {
+  const ticket = known(queries, change.ticket_id);
+  if (ticket !== undefined) place(queries, withTask(ticket, change));
 }
 
 export function applyTicketStatus(queries: QueryClient, ticketId: string, status: TicketStatus): void {

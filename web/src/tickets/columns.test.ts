@@ -18,30 +18,30 @@ const column = (...pages: string[][]): Pages => ({
 
 const ids = (pages: Pages) => pages.pages.map((page) => page.items.map((each) => each.id));
 
-describe("a ticket that changes", () => {
+describe("a changed ticket", () => {
   it("leaves the column that it no longer belongs to", () => {
     expect(ids(withTicket(column(["c", "b", "a"]), ticket("b"), false))).toEqual([["c", "a"]]);
   });
 
-  it("goes to its place among the newest first", () => {
+  it("is inserted in order, newest first", () => {
     expect(ids(withTicket(column(["c", "a"]), ticket("b"), true))).toEqual([["c", "b", "a"]]);
     expect(ids(withTicket(column(["f", "e"], ["c", "a"]), ticket("b"), true))).toEqual([["f", "e"], ["c", "b", "a"]]);
     expect(ids(withTicket(column([]), ticket("b"), true))).toEqual([["b"]]);
     expect(ids(withTicket(column(["c", "b"]), ticket("a"), true))).toEqual([["c", "b", "a"]]);
   });
 
-  it("stays where it is and is as it was told", () => {
+  it("is updated in place", () => {
     const after = withTicket(column(["c", "b"]), ticket("b", { title: "New words" }), true);
     expect(ids(after)).toEqual([["c", "b"]]);
     expect(after.pages[0]?.items[1]?.title).toBe("New words");
   });
 
-  it("is nothing to other columns", () => {
+  it("does not affect other columns", () => {
     const before = column(["c", "a"]);
     expect(withTicket(before, ticket("b"), false)).toBe(before);
   });
 
-  it("is not shown before the older ones that it lies among are loaded", () => {
+  it("is not inserted beyond the loaded pages", () => {
     const before = column(["f", "e"]);
     before.pages[0]!.next_cursor = "more";
     expect(withTicket(before, ticket("b"), true)).toBe(before);
@@ -49,7 +49,7 @@ describe("a ticket that changes", () => {
 });
 
 describe("a filter", () => {
-  it("holds for all that it names", () => {
+  it("requires every given field to match", () => {
     const bug = ticket("a", { title: "Repair the Login", ticket_type: "bug", priority: "HIGH" });
     expect(matches(bug, {})).toBe(true);
     expect(matches(bug, { project: "p", type: "bug", priority: "HIGH", q: "the login" })).toBe(true);
@@ -60,10 +60,10 @@ describe("a filter", () => {
   });
 });
 
-it("changes only the task that was told of", () => {
+it("changes only the given task", () => {
   const before = ticket("a", { tasks: [task("1"), task("2")] });
-  const told = { task_id: "2", ticket_id: "a", status: "running" as const, outcome: "in_progress" as const, attempt: 2, error: null, sandbox_id: "s" };
-  const after = withTask(before, told);
+  const change = { task_id: "2", ticket_id: "a", status: "running" as const, outcome: "in_progress" as const, attempt: 2, error: null, sandbox_id: "s" };
+  const after = withTask(before, change);
   expect(after.tasks?.map(({ status, sandbox_id }) => [status, sandbox_id])).toEqual([
     ["pending", null],
     ["running", "s"],

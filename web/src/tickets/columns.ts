@@ -75,8 +75,8 @@ export interface TaskStatusChange {
 }
 
 /** Return a ticket with a changed task. */
-export function withTask(ticket: Ticket, told: TaskStatusChange): Ticket {
-  const { task_id: taskId, status, outcome, attempt, error, sandbox_id } = told;
+export function withTask(ticket: Ticket, change: TaskStatusChange): Ticket {
+  const { task_id: taskId, status, outcome, attempt, error, sandbox_id } = change;
   const tasks = (ticket.tasks ?? []).map((task) =>
     task.id === taskId ? { ...task, status, outcome, attempt, error, sandbox_id } : task,
   );

@@ -9,25 +9,25 @@ const sandbox = (beat: number, work: number) =>
   ({ last_heartbeat_at: before(beat), last_work_at: before(work) }) as Sandbox;
 
 describe("a running agent", () => {
-  it("works while it does something", () => {
+  it("is working while there is activity", () => {
     expect(describeTask(task("running"), sandbox(10, 30), NOW).label).toBe("Working");
     expect(describeTask(task("running"), undefined, NOW).label).toBe("Working");
   });
 
-  it("is idle when it beats but does nothing", () => {
+  it("is idle if there are only heartbeats", () => {
     expect(describeTask(task("running"), sandbox(10, 400), NOW)).toMatchObject({ label: "Idle for 6m", tone: "warn" });
   });
 
-  it("is silent when it does not even beat", () => {
+  it("is marked as silent without heartbeats", () => {
     expect(describeTask(task("running"), sandbox(200, 400), NOW)).toMatchObject({ label: "No heartbeat for 3m", tone: "bad" });
   });
 
-  it("is not silent while its work is heard", () => {
+  it("is not silent while events arrive", () => {
     expect(describeTask(task("running"), sandbox(200, 5), NOW).label).toBe("Working");
   });
 });
 
-it("says whether a result was verified, and whether a task is queued again", () => {
+it("shows whether a result was verified and whether a task is queued for retry", () => {
   const ended = (outcome: Task["outcome"]) => describeTask(task("completed", { outcome }), undefined, NOW);
   expect(ended("verified")).toMatchObject({ label: "Verified", tone: "good" });
   expect(ended("unchecked")).toMatchObject({ label: "Unchecked", tone: "neutral" });
@@ -35,7 +35,7 @@ it("says whether a result was verified, and whether a task is queued again", () 
   expect(describeTask(task("pending", { attempt: 2 }), undefined, NOW).label).toBe("Queued for retry");
 });
 
-it("tells of the running task before the failed and the finished ones", () => {
+it("prefers running over failed and finished tasks", () => {
   const tasks = [task("completed"), task("failed"), task("running")];
   expect(leadingTask({ tasks } as Ticket)?.status).toBe("running");
   expect(leadingTask({ tasks: tasks.slice(0, 2) } as Ticket)?.status).toBe("failed");

@@ -5,8 +5,8 @@ import { MOST, distinct, kindsIn, merge, ofEvent, ofItem, type Entry } from "./e
 
 const entry = (second: number): Entry => ({ key: `k${second}`, at: new Date(second * 1000).toISOString() }) as Entry;
 
-describe("the feed of everything", () => {
-  it("leaves out what would be noise", () => {
+describe("the activity feed", () => {
+  it("leaves out minor events", () => {
     const kinds = ["agent.heartbeat", "agent.assistant_message", "agent.user_tool_result", "agent.tool_completed"].map((type) =>
       ofEvent(event(1, type), "p", "s"),
     );
@@ -17,7 +17,7 @@ describe("the feed of everything", () => {
     expect(ofEvent(event(1, "agent.tool_completed", { tool: "Bash", is_error: true }), "p", "s")).toMatchObject({ kind: "errors", what: "Bash failed" });
   });
 
-  it("says what became of a task", () => {
+  it("reports the outcome of a task", () => {
     const item = { id: "9", type: "task.status", timestamp: "t", project_id: "p", sandbox_id: null, data: { status: "cancelled", outcome: "unchecked", ticket_id: "x" } };
     expect(ofItem(item as unknown as Item)).toMatchObject({ kind: "status", what: "Task cancelled: unchecked", tone: "neutral", ticketId: "x" });
     expect(ofItem({ ...item, data: { status: "failed", outcome: "failed" } } as unknown as Item)).toMatchObject({ what: "Task failed", tone: "bad" });
@@ -61,23 +61,23 @@ describe("the feed of everything", () => {
     ]);
   });
 
-  it("has each entry once, in order of time, whichever comes first", () => {
+  it("lists each entry once, ordered by time", () => {
     const merged = merge([entry(5), entry(6)], [entry(2), entry(5), entry(7)]);
     expect(merged.map((each) => each.key)).toEqual(["k2", "k5", "k6", "k7"]);
   });
 
-  it("is the same when there is nothing new", () => {
+  it("returns the same array when nothing is new", () => {
     const entries = [entry(1)];
     expect(merge(entries, [entry(1)])).toBe(entries);
   });
 
-  it("does not grow beyond its bound", () => {
+  it("stays within its limit", () => {
     const many = Array.from({ length: 4_000 }, (_, second) => entry(second));
     const kept = merge([], many);
     expect([kept.length, kept.at(-1)?.key]).toEqual([MOST, "k3999"]);
   });
 
-  it("shows all kinds when none of those asked for is known", () => {
+  it("shows all kinds if none of the requested ones is known", () => {
     expect(kindsIn("nonsense").size).toBe(6);
     expect([...kindsIn("errors,edits")]).toEqual(["edits", "errors"]);
   });

@@ -113,7 +113,7 @@ const REPORTED: Readonly<Record<string, readonly string[]>> = {
   "ticket.status": ["done"],
 };
 
-interface Told {
+interface StatusData {
   status?: unknown;
   outcome?: unknown;
   ticket_id?: unknown;
@@ -125,7 +125,7 @@ export function ofItem(item: Item): Entry | null {
   if (item.type === "sandbox.event") {
     return item.sandbox_id === null ? null : ofEvent(item.data as SandboxEvent, item.project_id, item.sandbox_id);
   }
-  const { status, outcome, ticket_id, title } = item.data as Told;
+  const { status, outcome, ticket_id, title } = item.data as StatusData;
   if (typeof status !== "string" || !REPORTED[item.type]?.includes(status)) return null;
   const found = outcomeIn(outcome);
   const look = found === null || found === "open" || found === "in_progress" ? null : OUTCOME_STYLES[found];

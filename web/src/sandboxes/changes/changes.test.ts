@@ -11,33 +11,33 @@ function collect(...events: SandboxEvent[]): Change[] {
   return changes.all;
 }
 
-describe("changes of files", () => {
-  it("takes what little an agent reports", () => {
+describe("file changes", () => {
+  it("accepts events with few fields", () => {
     const [change] = collect(edit(1, {}));
     expect(change).toMatchObject({ path: "(no path)", type: "modified", added: 0, diff: null });
   });
 
-  it("does not take a cut diff for the whole one", () => {
+  it("does not treat a truncated diff as complete", () => {
     const [change] = collect(edit(1, { file_path: "a", full_diff: "cut", full_diff_truncated: true }));
     expect(change?.diff).toBeNull();
   });
 
-  it("shows nothing beyond the place where a replay stands", () => {
+  it("hides edits after the replay position", () => {
     const all = collect(edit(2, { file_path: "a" }), edit(9, { file_path: "b" }));
     expect(shown(all, all.length, 5, "").map((change) => change.path)).toEqual(["a"]);
   });
 
-  it("finds a file by its old name, too", () => {
+  it("finds a file by its old name", () => {
     const all = collect(edit(1, { file_path: "new.py", old_path: "Old.py", change_type: "renamed" }), edit(2, { file_path: "x" }));
     expect(shown(all, all.length, null, "old").map((change) => change.path)).toEqual(["new.py"]);
   });
 
-  it("groups by turn, and leaves a change without one where it happened", () => {
+  it("groups by turn; an edit without a turn stays in place", () => {
     const all = collect(edit(1, { turn: 1 }), edit(2, {}), edit(3, { turn: 2 }));
     expect(byTurn(all).map((turn) => turn.changes.length)).toEqual([2, 1]);
   });
 
-  it("follows a file through a rename and sums up its lines", () => {
+  it("follows a renamed file and adds up its lines", () => {
     const files = byFile(
       collect(
         edit(1, { file_path: "a.py", change_type: "created", lines_added: 5 }),
@@ -56,7 +56,7 @@ describe("changes of files", () => {
     expect(filesInDiff([net], changes, "elsewhere")).toEqual([]);
   });
 
-  it("says deleted of what is gone at the end", () => {
+  it("marks a file as deleted if it is gone at the end", () => {
     const files = byFile(collect(edit(1, { file_path: "a", change_type: "created" }), edit(2, { file_path: "a", change_type: "deleted" })));
     expect(files[0]?.type).toBe("deleted");
   });

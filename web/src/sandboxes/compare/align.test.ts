@@ -11,17 +11,17 @@ function drawn(a: string, b: string): string {
     .join(" ");
 }
 
-describe("two runs side by side", () => {
-  it("stand together where they did the same", () => {
+describe("two sandboxes side by side", () => {
+  it("are aligned on equal steps", () => {
     expect(drawn("RWB", "RWB")).toBe("R=R W=W B=B");
   });
 
-  it("leave a place where only one did something", () => {
+  it("leave a gap where only one has a step", () => {
     expect(drawn("RWB", "RB")).toBe("R=R W|- B=B");
     expect(drawn("RB", "RXYB")).toBe("R=R -|X -|Y B=B");
   });
 
-  it("set what differs side by side between what is the same", () => {
+  it("pair different steps between equal ones", () => {
     expect(drawn("RWB", "RXB")).toBe("R=R W|X B=B");
   });
 
@@ -30,15 +30,15 @@ describe("two runs side by side", () => {
     expect(drawn("", "A")).toBe("-|A");
   });
 
-  it("are set side by side by their order when they are very long", () => {
+  it("are paired by position if they are very long", () => {
     const pairs = align(steps("R".repeat(2_000)), steps("R".repeat(1_999)));
     expect(pairs).toHaveLength(2_000);
     expect(pairs.at(-1)?.isSame).toBe(false);
   });
 });
 
-describe("what a run did", () => {
-  it("is counted by type, tool and file, and a failed call is known", () => {
+describe("the steps of a sandbox", () => {
+  it("are counted by type, tool and file, with failed calls marked", () => {
     const run = new Run();
     const add = (event_type: string, event_data: Record<string, unknown>) =>
       run.add(event(1, event_type, event_data));

@@ -11,8 +11,8 @@ class Numbers {
 
 const event = (seq: number) => ({ seq }) as SandboxEvent;
 
-describe("what is collected from a feed", () => {
-  it("takes each event once while the feed grows at its end", () => {
+describe("a collector", () => {
+  it("adds each event once while the feed grows at its end", () => {
     const collected = new FeedCollector(() => new Numbers());
     const events = [event(3)];
     collected.follow(events);
@@ -21,7 +21,7 @@ describe("what is collected from a feed", () => {
     expect(collected.follow(events).seen).toEqual([3, 4]);
   });
 
-  it("puts off what comes at the front until it is much or all, and misses nothing", () => {
+  it("delays a rebuild until many or all older events are loaded", () => {
     const run = Array.from({ length: 100 }, (_, index) => event(index + 1));
     const collected = new FeedCollector(() => new Numbers());
     collected.follow(run.slice(40, 80));
@@ -30,13 +30,13 @@ describe("what is collected from a feed", () => {
     expect(collected.follow(run, true).seen).toEqual(run.map(({ seq }) => seq));
   });
 
-  it("begins anew when the feed does, further on", () => {
+  it("starts again when the feed restarts later", () => {
     const collected = new FeedCollector(() => new Numbers());
     collected.follow([event(3), event(4)]);
     expect(collected.follow([event(8), event(9)]).seen).toEqual([8, 9]);
   });
 
-  it("begins anew when the feed grows at its front", () => {
+  it("rebuilds when the feed grows at its front", () => {
     const collected = new FeedCollector(() => new Numbers());
     collected.follow([event(3)]);
     expect(collected.follow([event(1), event(2), event(3)]).seen).toEqual([1, 2, 3]);

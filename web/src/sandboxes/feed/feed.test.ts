@@ -9,21 +9,21 @@ function events(from: number, to: number): SandboxEvent[] {
 const numbers = (feed: Feed) => feed.events.map((event) => event.seq);
 
 describe("a feed", () => {
-  it("shows an event once, however often it is told", () => {
+  it("contains an event once, however often it is received", () => {
     const feed = new Feed();
     feed.append(events(1, 3));
     feed.append(events(2, 5));
     expect(numbers(feed)).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it("takes nothing beyond a gap and says so", () => {
+  it("rejects events after a gap", () => {
     const feed = new Feed();
     feed.append(events(1, 2));
     expect(feed.append(events(4, 5))).toBe(false);
     expect(numbers(feed)).toEqual([1, 2]);
   });
 
-  it("grows at the front without touching what is there", () => {
+  it("grows at the front without changing existing events", () => {
     const feed = new Feed();
     feed.append(events(6, 8));
     feed.prepend(events(3, 6));
@@ -31,7 +31,7 @@ describe("a feed", () => {
     expect(feed.at(5)?.seq).toBe(5);
   });
 
-  it("tells who watches of every change and of nothing else", () => {
+  it("notifies watchers of changes only", () => {
     const feed = new Feed();
     let changes = 0;
     feed.watch(() => (changes += 1));
@@ -41,8 +41,8 @@ describe("a feed", () => {
   });
 });
 
-describe("a feed that begins in the middle", () => {
-  it("keeps the newest aside until what lies between is there", () => {
+describe("a feed that starts in the middle", () => {
+  it("keeps the newest events separate until the gap is closed", () => {
     const feed = new Feed();
     feed.begin(events(40, 60), events(90, 95));
     expect([feed.first, feed.last, feed.newest, feed.end.first]).toEqual([40, 60, 95, 90]);
@@ -54,7 +54,7 @@ describe("a feed that begins in the middle", () => {
     expect(numbers(feed)).toEqual(events(40, 97).map((event) => event.seq));
   });
 
-  it("goes on from the newest when told to, and takes nothing that was asked for the gap", () => {
+  it("continues from the newest events on request, and ignores events for the gap", () => {
     const feed = new Feed();
     feed.begin(events(40, 60), events(90, 95));
     feed.skipToTail();
@@ -65,7 +65,7 @@ describe("a feed that begins in the middle", () => {
     expect(numbers(feed)).toEqual(events(70, 97).map((event) => event.seq));
   });
 
-  it("is one at once when the newest are next to it", () => {
+  it("joins immediately if there is no gap", () => {
     const feed = new Feed();
     feed.begin(events(1, 5), events(4, 9));
     expect([feed.tail.length, feed.last]).toEqual([0, 9]);

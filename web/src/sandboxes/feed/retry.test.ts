@@ -31,11 +31,11 @@ function trying(...failures: Error[]) {
 
 const away = new TypeError("Failed to fetch");
 
-describe("keepTrying", () => {
+describe("retryUntilDone", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it("tries again after a while, and tells when the trouble is over", async () => {
+  it("retries after a pause, and reports recovery", async () => {
     const broken = new ApiError(503, "not now");
     const { act, over, troubles } = trying(away, broken);
     await vi.advanceTimersByTimeAsync(2_000);
@@ -44,7 +44,7 @@ describe("keepTrying", () => {
     expect(troubles).toEqual([away, broken, null]);
   });
 
-  it("waits longer each time, but not for ever", async () => {
+  it("waits longer each time, up to a limit", async () => {
     const { act } = trying(...Array.from({ length: 100 }, () => away));
     await vi.advanceTimersByTimeAsync(60_000);
     expect(act.mock.calls.length).toBeLessThan(16);
@@ -52,7 +52,7 @@ describe("keepTrying", () => {
     expect(act.mock.calls.length).toBeGreaterThan(8);
   });
 
-  it("tries at once when the server is back", async () => {
+  it("retries at once when the connection is back", async () => {
     const { act, link, over, troubles } = trying(away);
     await vi.advanceTimersByTimeAsync(0);
     link.become("lost");
@@ -65,7 +65,7 @@ describe("keepTrying", () => {
     expect(link.watchers.size).toBe(0);
   });
 
-  it("does not ask again for what is refused", async () => {
+  it("does not retry rejected requests", async () => {
     const refused = new ApiError(403, "no");
     const { act, over, troubles } = trying(refused);
     await over;
@@ -73,7 +73,7 @@ describe("keepTrying", () => {
     expect(troubles).toEqual([refused]);
   });
 
-  it("ends when nobody waits for it any more", async () => {
+  it("stops when aborted", async () => {
     const { act, controller, link, over } = trying(away);
     await vi.advanceTimersByTimeAsync(0);
     controller.abort();

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { throttle } from "./throttle";
 
-describe("pace", () => {
+describe("throttle", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it("passes the first call on at once and the rest of a burst together", () => {
+  it("runs the first call at once and merges the rest of a burst", () => {
     const call = vi.fn();
     const knock = throttle(call, 100);
     for (let times = 0; times < 50; times += 1) knock();
@@ -16,7 +16,7 @@ describe("pace", () => {
     expect(call).toHaveBeenCalledTimes(2);
   });
 
-  it("is quick again after it was quiet, and silent once it is stopped", () => {
+  it("runs at once after a quiet period, and never after being stopped", () => {
     const call = vi.fn();
     const knock = throttle(call, 100);
     knock();

@@ -20,10 +20,10 @@ export function useFeed(sandboxId: string, wanted?: number): FeedState {
   const [feed] = useState(() => new Feed());
   const [error, setError] = useState<unknown>(null);
   // Only the initial value counts; afterwards everything is loaded or loading.
-  const [begun] = useState(wanted);
+  const [initial] = useState(wanted);
   useEffect(
-    () => follow(feed, connection, { sandboxId, wanted: begun, onError: setError }),
-    [feed, sandboxId, connection, begun],
+    () => follow(feed, connection, { sandboxId, wanted: initial, onError: setError }),
+    [feed, sandboxId, connection, initial],
   );
   const [drawn] = useState(() => ({ version: 0 }));
   const watch = useCallback(

@@ -5,7 +5,7 @@ import { Ago, useNow } from "@/ui/time/time";
 import { absolute, ago } from "@/ui/time/format";
 import { Tip } from "@/ui/tooltip";
 import { SandboxDuration } from "../sandbox-duration";
-import { lastHeard, liveness } from "./liveness";
+import { lastSeen, liveness } from "./liveness";
 import type { Signs } from "./signs";
 
 /** The status of a sandbox, with the reason in a tooltip. */
@@ -32,9 +32,9 @@ export function LivenessBadge({ sandbox, signs }: { sandbox: Sandbox; signs: Sig
 }
 
 /** The time of the last event and the last heartbeat, or of the end. */
-export function LastHeard({ sandbox, signs }: { sandbox: Sandbox; signs: Signs }) {
+export function LastSeen({ sandbox, signs }: { sandbox: Sandbox; signs: Signs }) {
   const now = useNow();
-  const heard = lastHeard(sandbox, signs);
+  const last = lastSeen(sandbox, signs);
   if (sandbox.ended_at !== null) {
     return (
       <span className="text-xs text-faint tabular-nums">
@@ -44,15 +44,15 @@ export function LastHeard({ sandbox, signs }: { sandbox: Sandbox; signs: Signs }
   }
   return (
     <span className="text-xs text-faint tabular-nums">
-      last event <Heard at={heard.event} now={now} />
+      last event <TimeOrNone at={last.event} now={now} />
       <span className="max-sm:hidden">
         {" "}
-        · last heartbeat <Heard at={heard.heartbeat} now={now} />
+        · last heartbeat <TimeOrNone at={last.heartbeat} now={now} />
       </span>
     </span>
   );
 }
 
-function Heard({ at, now }: { at: number | null; now: number }) {
+function TimeOrNone({ at, now }: { at: number | null; now: number }) {
   return at === null ? "none" : <time dateTime={new Date(at).toISOString()} title={absolute(at)}>{ago(at, now)}</time>;
 }

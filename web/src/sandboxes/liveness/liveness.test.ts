@@ -39,34 +39,34 @@ const ended = (outcome: Sandbox["outcome"], more: Partial<Sandbox> = {}) =>
   liveness(sandbox({ status: "stopped", end_reason: "its work is done", outcome, ...more }), signs(use), at(99), "open");
 
 describe("liveness", () => {
-  it("says which tool runs, and since when", () => {
+  it("reports the running tool and its duration", () => {
     const said = liveness(sandbox(), signs(use), at(31), "open");
     expect(said).toMatchObject({ state: "running", label: "Running Bash", why: ["Bash has been running for 30s."] });
     expect(liveness(sandbox(), signs(use, done), at(31), "open").label).toBe("Running");
   });
 
-  it("knows the tool from a heartbeat when its call is not loaded", () => {
+  it("reads the tool from a heartbeat if its call is not loaded", () => {
     const beat = event(10, "agent.heartbeat", { current_tool: "Task", current_tool_since: new Date(at(2)).toISOString(), busy: true });
     expect(liveness(sandbox(), signs(beat, event(11, "agent.thinking")), at(12), "open").state).toBe("running");
     expect(signs(beat).tool).toEqual({ name: "Task", since: at(2) });
   });
 
-  it("is stalled when neither event nor heartbeat came for 75 s, and not a second earlier", () => {
+  it("is stalled after exactly 75 s without an event or heartbeat", () => {
     expect(liveness(sandbox(), signs(use), at(1 + 75), "open").state).toBe("running");
     expect(liveness(sandbox(), signs(use), at(1 + 76), "open").state).toBe("stalled");
   });
 
-  it("is idle, then stalled, while heartbeats come and no work does", () => {
+  it("is idle, then stalled, while only heartbeats arrive", () => {
     expect(liveness(sandbox(), signs(use, done, beats(360)), at(365), "open")).toMatchObject({ state: "idle", label: "Idle for 6m" });
     expect(liveness(sandbox(), signs(use, done, beats(910)), at(915), "open").state).toBe("stalled");
   });
 
-  it("counts a child process that lives as work", () => {
+  it("counts a live child process as activity", () => {
     const beat = event(1000, "agent.heartbeat", { current_tool: "Bash", busy: true });
     expect(liveness(sandbox(), signs(use, beat), at(1010), "open").state).toBe("running");
   });
 
-  it("waits when the agent says so, until it works again", () => {
+  it("is waiting until the agent works again", () => {
     const waiting = event(3, "agent.waiting", { linger_seconds: 600 });
     expect(liveness(sandbox(), signs(use, done, waiting), at(63), "open")).toMatchObject({
       state: "waiting",
@@ -75,12 +75,12 @@ describe("liveness", () => {
     expect(liveness(sandbox(), signs(waiting, event(4, "agent.message_injected")), at(5), "open").state).toBe("running");
   });
 
-  it("does not guess when the server is out of reach", () => {
+  it("is unknown while the server is unreachable", () => {
     expect(liveness(sandbox(), signs(use), at(31), "lost").state).toBe("unknown");
     expect(liveness(sandbox({ status: "lost", outcome: "no_result" }), signs(use), at(31), "lost").state).toBe("lost");
   });
 
-  it("tells how it ended by the outcome that the server decided, with the reason", () => {
+  it("reports the server's outcome and the reason after the end", () => {
     expect(ended("verified")).toMatchObject({ state: "finished", label: "Verified", tone: "good" });
     expect(ended("unchecked")).toMatchObject({
       state: "finished",
@@ -95,11 +95,11 @@ describe("liveness", () => {
     expect(ended("in_progress")).toMatchObject({ label: "Checking result", tone: "info" });
   });
 
-  it("does not call it starting while the events that tell are not loaded", () => {
+  it("is not shown as starting while its events load", () => {
     expect(liveness(sandbox(), signs(), at(9999), "open")).toMatchObject({ state: "unknown", label: "Running" });
   });
 
-  it("speaks of checks where no agent works", () => {
+  it("describes checks in a verification sandbox", () => {
     expect(checks({})).toMatchObject({ state: "running", label: "Checking" });
     expect(checks({ status: "stopped", outcome: "failed" })).toMatchObject({ label: "Failed", why: ["The result did not pass its checks."] });
     expect(checks({ status: "stopped", outcome: "no_result", end_reason: "stopped by a person" })).toMatchObject({
@@ -108,7 +108,7 @@ describe("liveness", () => {
     });
   });
 
-  it("starts until something is heard", () => {
+  it("is starting until the first event", () => {
     expect(liveness(sandbox({ status: "creating" }), signs(), at(5), "open").state).toBe("starting");
     expect(liveness(sandbox({ status: "creating" }), signs(), at(90), "open").tone).toBe("warn");
   });

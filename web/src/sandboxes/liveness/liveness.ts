@@ -151,7 +151,7 @@ function newest(...moments: (number | string | null)[]): number {
 }
 
 /** Return the times of the last event and of the last heartbeat. */
-export function lastHeard(sandbox: Sandbox, signs: Signs): { event: number | null; heartbeat: number | null } {
+export function lastSeen(sandbox: Sandbox, signs: Signs): { event: number | null; heartbeat: number | null } {
   const beat = newest(signs.beatAt, sandbox.last_heartbeat_at);
   return { event: signs.lastEventAt, heartbeat: beat === 0 ? null : beat };
 }

@@ -22,17 +22,17 @@ const chosen = new Map<string, Delivery>();
 
 /** Send messages to the agent and see their receipts. */
 export function Composer({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) {
-  const posting = useUnsent(sandbox.id);
+  const unsentState = useUnsent(sandbox.id);
   const isOpen = sandbox.status === "creating" || sandbox.status === "running";
   return (
     <section aria-label="Messages" className="shrink-0 border-t bg-surface">
-      <Receipts sandboxId={sandbox.id} posting={posting} />
+      <Receipts sandboxId={sandbox.id} unsentState={unsentState} />
       {!isOpen ? (
         <Ended sandbox={sandbox} task={task} />
       ) : sandbox.purpose === "verify" ? (
         <p className="px-3 py-2.5 text-xs text-faint">This sandbox only runs checks. No agent is running here.</p>
       ) : (
-        <Writing sandboxId={sandbox.id} onSend={posting.send} />
+        <Writing sandboxId={sandbox.id} onSend={unsentState.send} />
       )}
     </section>
   );

@@ -10,7 +10,7 @@ import { ScrollBox } from "@/ui/scroll/scroll-box";
 import { type UnsentMessage, pendingMessages } from "./unsent";
 import { messagesQuery } from "./queries";
 import { type Sender, senderOf } from "./senders";
-import type { Posting } from "./use-unsent";
+import type { UnsentMessagesState } from "./use-unsent";
 
 const SHOWN = 2;
 
@@ -22,13 +22,13 @@ const EDGES: Record<Sender["who"], string> = {
 };
 
 /** Messages to the agent with their receipts: queued, delivered, seen. */
-export function Receipts({ sandboxId, posting }: { sandboxId: string; posting: Posting }) {
+export function Receipts({ sandboxId, unsentState }: { sandboxId: string; unsentState: UnsentMessagesState }) {
   const { data } = useQuery(messagesQuery(sandboxId));
   const [isAll, setAll] = useState(false);
   const messages = data?.items ?? [];
-  const letters = pendingMessages(posting.outbox, messages);
+  const pending = pendingMessages(unsentState.unsent, messages);
   const visible = (isAll ? messages : messages.slice(0, SHOWN)).toReversed();
-  if (messages.length === 0 && letters.length === 0) return null;
+  if (messages.length === 0 && pending.length === 0) return null;
   return (
     <ScrollBox label="Messages to the agent" className="max-h-52 space-y-1 px-3 pt-2">
       {messages.length > SHOWN ? (
@@ -40,8 +40,8 @@ export function Receipts({ sandboxId, posting }: { sandboxId: string; posting: P
         {visible.map((message) => (
           <Receipt key={message.message_id} message={message} />
         ))}
-        {letters.map((letter) => (
-          <PendingMessage key={letter.key} letter={letter} posting={posting} />
+        {pending.map((message) => (
+          <PendingMessage key={message.key} message={message} unsentState={unsentState} />
         ))}
       </ul>
     </ScrollBox>
@@ -79,25 +79,25 @@ function Step({ name, at }: { name: string; at: string | null }) {
   );
 }
 
-function PendingMessage({ letter, posting }: { letter: UnsentMessage; posting: Posting }) {
-  const isFailed = letter.state === "failed";
+function PendingMessage({ message, unsentState }: { message: UnsentMessage; unsentState: UnsentMessagesState }) {
+  const isFailed = message.state === "failed";
   return (
     <li className={cn("flex min-w-0 flex-wrap items-baseline gap-2 border-l-2 py-0.5 pl-2 text-xs", isFailed ? "border-l-bad" : "border-l-line-strong")}>
-      <span className="line-clamp-2 min-w-0 flex-1 basis-40 [overflow-wrap:anywhere]" title={letter.body.content}>
-        {letter.body.content}
+      <span className="line-clamp-2 min-w-0 flex-1 basis-40 [overflow-wrap:anywhere]" title={message.body.content}>
+        {message.body.content}
       </span>
       {isFailed ? (
         <span role="alert" className="flex flex-wrap items-center gap-1 text-bad">
-          Not sent: {letter.error}
-          <Button size="small" className="h-6" onClick={() => posting.again(letter)}>
+          Not sent: {message.error}
+          <Button size="small" className="h-6" onClick={() => unsentState.resend(message)}>
             Send again
           </Button>
-          <Button size="small" variant="quiet" className="h-6" onClick={() => posting.drop(letter)}>
+          <Button size="small" variant="quiet" className="h-6" onClick={() => unsentState.discard(message)}>
             Discard
           </Button>
         </span>
       ) : (
-        <span className="text-2xs text-faint">{letter.state === "sent" ? "queued" : "sending…"}</span>
+        <span className="text-2xs text-faint">{message.state === "sent" ? "queued" : "sending…"}</span>
       )}
     </li>
   );

@@ -13,14 +13,14 @@ export function storedMessages(sandboxId: string): UnsentMessage[] {
   }
 }
 
-export function storeMessage(sandboxId: string, letter: UnsentMessage): void {
+export function storeMessage(sandboxId: string, message: UnsentMessage): void {
   const kept = storedMessages(sandboxId);
-  const isThere = kept.some(({ key }) => key === letter.key);
-  write(sandboxId, isThere ? kept.map((each) => (each.key === letter.key ? letter : each)) : [...kept, letter]);
+  const isThere = kept.some(({ key }) => key === message.key);
+  write(sandboxId, isThere ? kept.map((each) => (each.key === message.key ? message : each)) : [...kept, message]);
 }
 
 export function removeMessage(sandboxId: string, key: string): void {
-  write(sandboxId, storedMessages(sandboxId).filter((letter) => letter.key !== key));
+  write(sandboxId, storedMessages(sandboxId).filter((message) => message.key !== key));
 }
 
 /** Call back when another tab stores or removes messages, with those that remain. */
@@ -33,15 +33,15 @@ export function watchStorage(changed: (sandboxId: string, left: readonly UnsentM
 /** Nothing waits for their responses any more, so all of them count as failed. */
 export function parseMessages(text: string | null): UnsentMessage[] {
   if (text === null) return [];
-  const letters = JSON.parse(text) as UnsentMessage[];
-  return letters.map((letter) => ({ ...letter, state: "failed", error: letter.error ?? UNANSWERED }));
+  const messages = JSON.parse(text) as UnsentMessage[];
+  return messages.map((message) => ({ ...message, state: "failed", error: message.error ?? UNANSWERED }));
 }
 
 /** Without storage, they last as long as the page. */
-function write(sandboxId: string, letters: readonly UnsentMessage[]): void {
+function write(sandboxId: string, messages: readonly UnsentMessage[]): void {
   try {
-    if (letters.length === 0) localStorage.removeItem(PREFIX + sandboxId);
-    else localStorage.setItem(PREFIX + sandboxId, JSON.stringify(letters));
+    if (messages.length === 0) localStorage.removeItem(PREFIX + sandboxId);
+    else localStorage.setItem(PREFIX + sandboxId, JSON.stringify(messages));
   } catch {
     return;
   }

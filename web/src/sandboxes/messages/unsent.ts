@@ -14,30 +14,30 @@ export interface UnsentMessage {
 
 export type UnsentMessages = readonly UnsentMessage[];
 
-export type Posting =
+export type UnsentAction =
   | { type: "sent"; key: string; body: MessageIn; after: string | null }
-  | { type: "taken"; key: string; messageId: string }
-  | { type: "refused"; key: string; error: string }
-  | { type: "again"; key: string }
-  | { type: "dropped"; key: string };
+  | { type: "accepted"; key: string; messageId: string }
+  | { type: "rejected"; key: string; error: string }
+  | { type: "resent"; key: string }
+  | { type: "discarded"; key: string };
 
-export function post(outbox: UnsentMessages, posting: Posting): UnsentMessages {
+export function reduceUnsent(unsent: UnsentMessages, action: UnsentAction): UnsentMessages {
   const change = (fields: Partial<UnsentMessage>) =>
-    outbox.map((letter) => (letter.key === posting.key ? { ...letter, ...fields } : letter));
-  switch (posting.type) {
+    unsent.map((message) => (message.key === action.key ? { ...message, ...fields } : message));
+  switch (action.type) {
     case "sent":
       return [
-        ...outbox,
-        { key: posting.key, body: posting.body, state: "sending", error: null, messageId: null, after: posting.after },
+        ...unsent,
+        { key: action.key, body: action.body, state: "sending", error: null, messageId: null, after: action.after },
       ];
-    case "taken":
-      return change({ state: "sent", messageId: posting.messageId, error: null });
-    case "refused":
-      return change({ state: "failed", error: posting.error });
-    case "again":
+    case "accepted":
+      return change({ state: "sent", messageId: action.messageId, error: null });
+    case "rejected":
+      return change({ state: "failed", error: action.error });
+    case "resent":
       return change({ state: "sending", error: null });
-    case "dropped":
-      return outbox.filter((letter) => letter.key !== posting.key);
+    case "discarded":
+      return unsent.filter((message) => message.key !== action.key);
   }
 }
 
@@ -45,12 +45,12 @@ export function post(outbox: UnsentMessages, posting: Posting): UnsentMessages {
  * Return the messages that the server's list does not contain yet. The stream may report one before its response
  * arrives.
  */
-export function pendingMessages(outbox: UnsentMessages, messages: readonly Message[]): UnsentMessages {
+export function pendingMessages(unsent: UnsentMessages, messages: readonly Message[]): UnsentMessages {
   const known = new Set(messages.map((message) => message.message_id));
-  const isTold = ({ body, after }: UnsentMessage) =>
+  const isListed = ({ body, after }: UnsentMessage) =>
     messages.some((message) => message.content === body.content && (after === null || message.message_id > after));
-  return outbox.filter((letter) => {
-    if (letter.messageId !== null) return !known.has(letter.messageId);
-    return letter.state === "failed" || !isTold(letter);
+  return unsent.filter((message) => {
+    if (message.messageId !== null) return !known.has(message.messageId);
+    return message.state === "failed" || !isListed(message);
   });
 }

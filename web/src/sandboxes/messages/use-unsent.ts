@@ -5,40 +5,40 @@ import type { UnsentMessage, UnsentMessages } from "./unsent";
 import { dispatchUnsent, unsentFor, watchUnsent } from "./unsent-store";
 import { messagesQuery, sendMessage } from "./queries";
 
-export interface Posting {
-  outbox: UnsentMessages;
+export interface UnsentMessagesState {
+  unsent: UnsentMessages;
   send(body: MessageIn): void;
-  again(letter: UnsentMessage): void;
-  drop(letter: UnsentMessage): void;
+  resend(message: UnsentMessage): void;
+  discard(message: UnsentMessage): void;
 }
 
 /** Send messages. Those that cannot be sent are kept, in this browser too, until they are sent again or discarded. */
-export function useUnsent(sandboxId: string): Posting {
+export function useUnsent(sandboxId: string): UnsentMessagesState {
   const queries = useQueryClient();
-  const outbox = useSyncExternalStore(watchUnsent, () => unsentFor(sandboxId));
+  const unsent = useSyncExternalStore(watchUnsent, () => unsentFor(sandboxId));
 
   async function deliver(key: string, body: MessageIn) {
     try {
       const queued = await sendMessage(sandboxId, body, key);
-      dispatchUnsent(sandboxId, { type: "taken", key, messageId: queued.message_id });
+      dispatchUnsent(sandboxId, { type: "accepted", key, messageId: queued.message_id });
       await queries.invalidateQueries({ queryKey: ["messages", sandboxId] });
     } catch (error) {
-      dispatchUnsent(sandboxId, { type: "refused", key, error: errorMessage(error) });
+      dispatchUnsent(sandboxId, { type: "rejected", key, error: errorMessage(error) });
     }
   }
 
   return {
-    outbox,
+    unsent,
     send(body) {
       const key = newIdempotencyKey();
       const { items } = queries.getQueryData(messagesQuery(sandboxId).queryKey) ?? { items: [] };
       dispatchUnsent(sandboxId, { type: "sent", key, body, after: items[0]?.message_id ?? null });
       void deliver(key, body);
     },
-    again(letter) {
-      dispatchUnsent(sandboxId, { type: "again", key: letter.key });
-      void deliver(letter.key, letter.body);
+    resend(message) {
+      dispatchUnsent(sandboxId, { type: "resent", key: message.key });
+      void deliver(message.key, message.body);
     },
-    drop: (letter) => dispatchUnsent(sandboxId, { type: "dropped", key: letter.key }),
+    discard: (message) => dispatchUnsent(sandboxId, { type: "discarded", key: message.key }),
   };
 }

@@ -6,7 +6,7 @@ import type { Sandbox, Task } from "@/api/client";
 import { escapeControls } from "@/ui/text/control-characters";
 import { CopyButton } from "@/ui/copy-button";
 import { cost, count } from "@/ui/text/numbers";
-import { LastHeard, LivenessBadge } from "../liveness/liveness-badge";
+import { LastSeen, LivenessBadge } from "../liveness/liveness-badge";
 import type { Signs } from "../liveness/signs";
 import { attemptsQuery } from "../queries";
 import { StopButton } from "../stop-dialog";
@@ -52,7 +52,7 @@ export function Header({ sandbox, task, signs }: { sandbox: Sandbox; task: Task 
           <Fact label="Tokens">{count(sandbox.tokens)}</Fact>
         </span>
         <span className="ml-auto max-sm:ml-0">
-          <LastHeard sandbox={sandbox} signs={signs} />
+          <LastSeen sandbox={sandbox} signs={signs} />
         </span>
       </div>
     </header>

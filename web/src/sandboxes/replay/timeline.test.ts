@@ -13,26 +13,26 @@ function timeline(...events: [seconds: number, type?: string, data?: Record<stri
   return made;
 }
 
-describe("a run's time", () => {
-  it("is cut short where nothing happened, and says how long that was", () => {
+describe("the time line", () => {
+  it("shortens pauses and reports their length", () => {
     const time = timeline([0], [2], [602], [603]);
     expect(time.length("real")).toBe(603_000);
     expect(time.length("short")).toBe(3_000 + BREAK_MS);
     expect(time.breaks).toEqual([{ short: 2_000 + BREAK_MS / 2, lasted: 600_000 }]);
   });
 
-  it("has no place for heartbeats, and a pause with heartbeats is a pause", () => {
+  it("ignores heartbeats, even within a pause", () => {
     const time = timeline([0], [30, "agent.heartbeat"], [60]);
     expect(time.steps.map((step) => step.seq)).toEqual([1, 3]);
     expect(time.breaks).toHaveLength(1);
   });
 
-  it("does not go back when two clocks differ", () => {
+  it("does not run backwards when clocks differ", () => {
     const time = timeline([10], [8], [11]);
     expect(time.steps.map((step) => step.real)).toEqual([0, 0, 1_000]);
   });
 
-  it("finds the event of a moment and the moment of an event", () => {
+  it("maps times to events and back", () => {
     const time = timeline([0], [1], [1.5, "agent.heartbeat"], [3]);
     expect(time.indexAt(2_999, "short")).toBe(1);
     expect(time.indexAt(3_000, "short")).toBe(2);
@@ -53,12 +53,12 @@ describe("a run's time", () => {
     expect(time.markers.map((marker) => marker.kind)).toEqual(["edit", "error", "message", "phase"]);
   });
 
-  it("shows an error before anything that falls on the same place", () => {
+  it("prefers errors over other markers in the same place", () => {
     const time = timeline([0], [2, "agent.file_edited"], [2, "agent.error"], [2, "agent.message"], [4]);
     expect(columns(time, "short", 10)).toEqual([{ column: 5, kind: "error" }]);
   });
 
-  it("has a length of nothing when it is empty", () => {
+  it("has length 0 when empty", () => {
     expect([new Timeline().length("short"), new Timeline().indexAt(10, "real")]).toEqual([0, 0]);
   });
 });

@@ -14,7 +14,7 @@ const salvage = (more: Partial<Salvage>): Salvage => ({
   ...more,
 });
 
-it("says that work is not saved, why, and what happens next", () => {
+it("reports unsaved work, the reason and the next step", () => {
   expect(salvageSentences(salvage({}), NOW)).toEqual([
     "Uncommitted work is not saved yet and remains on the sandbox's disk (3.0 MB) after 2 attempts to save it: the gateway does not answer.",
     "Saving is retried in 30s.",
@@ -23,7 +23,7 @@ it("says that work is not saved, why, and what happens next", () => {
   expect(salvageSentences(salvage({ state: "kept" }), NOW).at(-1)).toBe("The next attempt at the task no longer waits for it.");
 });
 
-it("tells what is kept from what is saved or removed", () => {
+it("distinguishes kept, saved and discarded work", () => {
   expect([isUnsaved(null), isUnsaved(salvage({})), isUnsaved(salvage({ state: "saved" }))]).toEqual([false, true, false]);
   expect(salvageLabel(salvage({ state: "kept" }))).toBe("Work not saved yet");
   expect(salvageLabel(salvage({ state: "dropped" }))).toBe("Unsaved work discarded");

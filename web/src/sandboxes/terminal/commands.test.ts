@@ -18,7 +18,7 @@ const run = (output: string, data: Record<string, unknown> = {}) =>
   collect(event(1, "tool_use", { input: { command: "make" } }), event(4, "tool_completed", { output, ...data }));
 
 describe("commands", () => {
-  it("are paired with their outcomes, whatever comes between", () => {
+  it("are paired with their results, even out of order", () => {
     const all = collect(
       event(1, "tool_use", { tool_use_id: "a", input: { command: "one" } }),
       event(2, "tool_use", { tool_use_id: "b", input: { command: "two" } }),
@@ -31,7 +31,7 @@ describe("commands", () => {
     ]);
   });
 
-  it("say with which code they ended", () => {
+  it("report their exit code", () => {
     expect(run("Exit code 2\nls: no such file", { is_error: true })[0]?.outcome).toMatchObject({
       exitCode: 2,
       output: "ls: no such file",
@@ -40,18 +40,18 @@ describe("commands", () => {
     expect(run("was stopped", { is_error: true })[0]?.outcome?.exitCode).toBeNull();
   });
 
-  it("do not take a program's own words for its code", () => {
+  it("do not parse an exit code from ordinary output", () => {
     expect(run("Exit code 2\nnot really")[0]?.outcome).toMatchObject({ exitCode: 0, output: "Exit code 2\nnot really" });
   });
 
-  it("have no outcome yet while a replay stands before it", () => {
+  it("have no result at an earlier replay position", () => {
     const [command] = run("late");
     expect(command && outcomeAt(command, 3)).toBeNull();
     expect(found(run("late"), 3, "late")).toHaveLength(0);
     expect(found(run("late"), null, "LATE")).toHaveLength(1);
   });
 
-  it("show the beginning of a long output and the way to the rest", () => {
+  it("show the start of a long output and a button for the rest", () => {
     const all = run(Array.from({ length: 500 }, (_, line) => `line ${line}`).join("\n"));
     const rows = rowsOf(all, null, new Map());
     expect(rows.flatMap((row) => (row.kind === "output" ? row.lines : []))).toHaveLength(FIRST_LINES);

@@ -14,7 +14,7 @@ function row() {
 }
 
 describe("a call", () => {
-  it("says what was asked in one line, how it ended and how long it took", () => {
+  it("has a one-line title, a status and a duration", () => {
     expect(callOf(row())).toMatchObject({ tool: "Bash", title: "make test", state: "failed", exitCode: 2, durationMs: 5 });
   });
 
@@ -28,11 +28,11 @@ describe("a call", () => {
     expect(callOf(timeline.rows[0]!)).toMatchObject({ title: "a: 1, b: two", error: "File does not exist.", exitCode: null });
   });
 
-  it("was still running at the moment of its start", () => {
+  it("is running at the replay position of its start", () => {
     expect(callOf(row(), 1).state).toBe("running");
   });
 
-  it("shows what has the wrong shape as it is", () => {
+  it("accepts input of the wrong type", () => {
     const timeline = new Timeline();
     timeline.append([event(1, "agent.tool_use", { tool: 7, tool_use_id: "a", input: [1, 2] })]);
     expect(callOf(timeline.rows[0]!)).toMatchObject({ tool: "tool", title: "" });

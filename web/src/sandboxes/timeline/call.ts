@@ -8,7 +8,7 @@ import type { Row } from "./grouping";
 export interface Call {
   tool: string;
   state: "running" | "done" | "failed";
-  begun: SandboxEvent | undefined;
+  started: SandboxEvent | undefined;
   ended: SandboxEvent | undefined;
   edits: SandboxEvent[];
   /** The main argument, in one line. */
@@ -23,18 +23,18 @@ export interface Call {
 export function callOf(row: Row, upTo: number | null = null): Call {
   const events = upTo === null ? row.events : row.events.filter((event) => event.seq <= upTo);
   const find = (type: string) => events.find((event) => event.event_type === type);
-  const begun = find("agent.tool_use");
+  const started = find("agent.tool_use");
   const ended = find("agent.tool_completed") ?? find("agent.subagent_completed") ?? find("agent.user_tool_result");
   const edits = events.filter((event) => event.event_type === "agent.file_edited");
   const isFailed = flag(ended, "is_error");
   const exit = exitOf(isFailed ? outputOf(ended) : "", isFailed);
   return {
-    tool: plain(str(begun, "tool") ?? str(ended, "tool") ?? str(edits[0], "tool") ?? "tool"),
-    state: ended === undefined ? (begun === undefined ? "done" : "running") : isFailed ? "failed" : "done",
-    begun,
+    tool: plain(str(started, "tool") ?? str(ended, "tool") ?? str(edits[0], "tool") ?? "tool"),
+    state: ended === undefined ? (started === undefined ? "done" : "running") : isFailed ? "failed" : "done",
+    started,
     ended,
     edits,
-    title: plain(titleOf(begun, edits)),
+    title: plain(titleOf(started, edits)),
     durationMs: num(ended, "duration_ms"),
     exitCode: isFailed ? exit.code : null,
     error: isFailed ? plain(toolError(exit.rest)) : "",
@@ -46,8 +46,8 @@ function outputOf(ended: SandboxEvent | undefined): string {
   return textOf(ended?.event_data[ended.event_type === "agent.user_tool_result" ? "content" : "output"]);
 }
 
-function titleOf(begun: SandboxEvent | undefined, edits: readonly SandboxEvent[]): string {
-  const input = begun?.event_data.input;
+function titleOf(started: SandboxEvent | undefined, edits: readonly SandboxEvent[]): string {
+  const input = started?.event_data.input;
   const target = targetOf(input);
   if (target !== "") return oneLine(target);
   if (edits.length > 0) return edits.map((edit) => str(edit, "file_path")).join(", ");
@@ -75,6 +75,6 @@ export function isSmall(row: Row): boolean {
 
 function judge(row: Row): boolean {
   const call = callOf(row);
-  if (call.state !== "done" || call.begun === undefined || call.edits.length > 0 || !LOOKS.has(call.tool)) return false;
+  if (call.state !== "done" || call.started === undefined || call.edits.length > 0 || !LOOKS.has(call.tool)) return false;
   return call.tool === "Read" || (str(call.ended, "output") ?? "").length <= SMALL_OUTPUT;
 }

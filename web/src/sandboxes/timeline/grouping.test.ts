@@ -32,7 +32,7 @@ function arrive(events: readonly SandboxEvent[], seed: number): Timeline {
 }
 
 describe("grouping", () => {
-  it("begins anew when the feed does, further on", () => {
+  it("starts again when the feed restarts later", () => {
     const events = randomRun(60, 7);
     const timeline = new Timeline();
     timeline.sync({ events: events.slice(0, 20), first: 1, last: 20 });
@@ -42,7 +42,7 @@ describe("grouping", () => {
     expect(shape(timeline)).toEqual(shape(grouped(events)));
   });
 
-  it("puts a call, its answer and its edits into one row", () => {
+  it("groups a call, its result and its edits in one row", () => {
     const id = { tool_use_id: "a", tool: "Edit" };
     const timeline = grouped([
       event(1, "agent.tool_use", id),
@@ -54,7 +54,7 @@ describe("grouping", () => {
     expect(timeline.rows.map((row) => row.events.map((each) => each.seq))).toEqual([[1, 3, 4, 5], [2]]);
   });
 
-  it("counts heartbeats as one row although a call ended between them", () => {
+  it("groups heartbeats in one row even if a call ended between them", () => {
     const id = { tool_use_id: "a", tool: "Bash" };
     const timeline = grouped([
       event(1, "agent.tool_use", id),
@@ -65,7 +65,7 @@ describe("grouping", () => {
     expect(timeline.rows.map((row) => row.kind)).toEqual(["call", "heartbeats"]);
   });
 
-  it("is the same whether events come at once or in parts, older ones too", () => {
+  it("does not depend on how events are split into batches", () => {
     for (let seed = 1; seed <= 150; seed += 1) {
       const events = randomRun(120, seed);
       const [whole, parts] = [grouped(events), arrive(events, seed)];
@@ -74,7 +74,7 @@ describe("grouping", () => {
     }
   });
 
-  it("says from which row on something changed", () => {
+  it("reports the first changed row", () => {
     const id = { tool_use_id: "a", tool: "Bash" };
     const timeline = grouped([event(1, "agent.message"), event(2, "agent.tool_use", id), event(3, "agent.message")]);
     expect(timeline.takeChanges()).toBe(0);
@@ -83,13 +83,13 @@ describe("grouping", () => {
     expect(timeline.takeChanges()).toBe(1);
   });
 
-  it("finds the row of an event that was put into an earlier one", () => {
+  it("finds the row of an event that joined an earlier row", () => {
     const id = { tool_use_id: "a", tool: "Bash" };
     const timeline = grouped([event(1, "agent.tool_use", id), event(2, "agent.message"), event(3, "agent.tool_completed", id)]);
     expect([timeline.indexOf(3), timeline.indexOf(2), timeline.indexOf(9)]).toEqual([0, 1, -1]);
   });
 
-  it("takes in what a feed grew by, once", () => {
+  it("adds new events of a feed once", () => {
     const events = randomRun(60, 7);
     const timeline = new Timeline();
     for (const [first, last] of [[20, 30], [10, 30], [10, 45], [0, 60], [0, 60]] as const) {

@@ -23,20 +23,20 @@ function reads(count: number, from = 1): SandboxEvent[] {
   }).flat();
 }
 
-describe("what is shown", () => {
-  it("gathers small calls that follow each other, and leaves two alone", () => {
+describe("visible items", () => {
+  it("groups three or more consecutive minor calls", () => {
     expect(show(reads(5)).items.map((item) => item.rows.length)).toEqual([5]);
     expect(show(reads(2)).items.map((item) => item.isRun)).toEqual([false, false]);
   });
 
-  it("does not gather a call that failed or still runs", () => {
+  it("does not group failed or running calls", () => {
     const id = { tool: "Bash", tool_use_id: "x" };
     const failed = event(8, "agent.tool_completed", { ...id, is_error: true, output: "Exit code 1" });
     const shown = show([...reads(3), event(7, "agent.tool_use", id), failed, event(9, "agent.tool_use", { ...id, tool_use_id: "y" })]);
     expect(shown.items.map((item) => item.isRun)).toEqual([true, false, false]);
   });
 
-  it("is the same whether rows come at once or in parts, with and without a filter", () => {
+  it("does not depend on how rows are split into batches, with and without a filter", () => {
     for (let seed = 1; seed <= 150; seed += 1) {
       const roll = dice(seed);
       const events = randomRun(300, seed * 31);
@@ -58,7 +58,7 @@ describe("what is shown", () => {
     }
   });
 
-  it("shows by a filter what has any of its kinds, and by words what has them", () => {
+  it("filters by kind and by text", () => {
     const events = [event(1, "agent.message", { text: "Hello there" }), event(2, "agent.error", { error: "no [1]" })];
     expect(show(events, { mask: KIND.error, query: "" }).items.length).toBe(1);
     expect(show(events, { mask: ALL_KINDS, query: "hello" }).items.length).toBe(1);
@@ -66,7 +66,7 @@ describe("what is shown", () => {
     expect(show(events, { mask: KIND.text, query: "[1]" }).items.length).toBe(0);
   });
 
-  it("searches in turns when there is much, and finds the same", () => {
+  it("finds the same in a search that takes several frames", () => {
     const events = randomRun(3000, 5);
     const filter = { mask: ALL_KINDS, query: "echo 2" };
     const [timeline, shown] = [new Timeline(), new VisibleItems()];
@@ -80,12 +80,12 @@ describe("what is shown", () => {
     expect(shape(shown)).toEqual(shape(show(events, filter)));
   });
 
-  it("tells how much of it had happened at an event", () => {
+  it("counts the items up to an event", () => {
     const shown = show([event(1, "agent.message"), event(2, "agent.message"), event(3, "agent.message")]);
     expect([shown.countUpTo(0), shown.countUpTo(2), shown.countUpTo(99)]).toEqual([0, 2, 3]);
   });
 
-  it("looks again only at what changed, in a long run too", () => {
+  it("processes only changed rows, even in a long history", () => {
     const [timeline, shown] = [new Timeline(), new VisibleItems()];
     timeline.append(randomRun(50_000, 3));
     shown.sync(timeline, ALL);

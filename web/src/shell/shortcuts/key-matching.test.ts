@@ -5,8 +5,8 @@ import { advance, isTyping, nameOf, shown } from "./key-matching";
 const press = (key: string, more: Partial<KeyboardEvent> = {}) =>
   nameOf({ key, ctrlKey: false, metaKey: false, altKey: false, ...more });
 
-describe("the name of a press", () => {
-  it("is the key that was meant, whatever Shift did", () => {
+describe("the name of a key press", () => {
+  it("is the resulting key, with or without Shift", () => {
     expect([press("c"), press("?"), press("ArrowDown")]).toEqual(["c", "?", "ArrowDown"]);
   });
 
@@ -19,7 +19,7 @@ describe("the name of a press", () => {
 describe("a sequence", () => {
   const known = ["c", "g b", "g s", "mod+k"];
 
-  it("is complete at once when it is one press", () => {
+  it("is complete at once if it is one press", () => {
     expect(advance("", "c", known)).toEqual({ complete: "c", pending: "" });
   });
 
@@ -28,18 +28,18 @@ describe("a sequence", () => {
     expect(advance("g", "s", known)).toEqual({ complete: "g s", pending: "" });
   });
 
-  it("is given up when something else is pressed, and that press counts", () => {
+  it("is abandoned when another key is pressed, and that press counts", () => {
     expect(advance("g", "c", known)).toEqual({ complete: "c", pending: "" });
     expect(advance("g", "x", known)).toEqual({ complete: null, pending: "" });
   });
 
-  it("may be begun again in its middle", () => {
+  it("can be restarted in the middle", () => {
     expect(advance("g", "g", known)).toEqual({ complete: null, pending: "g" });
   });
 });
 
 describe("typing", () => {
-  it("is what happens in a field, not on the page", () => {
+  it("is detected in inputs, not on the page", () => {
     document.body.innerHTML = "<input id=field><div role=menu><a id=item></a></div><button id=button></button>";
     const found = ["field", "item", "button"].map((id) => isTyping(document.getElementById(id)));
     expect(found).toEqual([true, true, false]);
@@ -47,8 +47,8 @@ describe("typing", () => {
   });
 });
 
-describe("what is shown", () => {
-  it("names each press", () => {
+describe("labels of a sequence", () => {
+  it("name each press", () => {
     expect(shown("g b", false)).toEqual(["g", "b"]);
     expect(shown("mod+k", false)).toEqual(["Ctrl K"]);
     expect(shown("mod+Enter", true)).toEqual(["⌘ Enter"]);

@@ -44,8 +44,8 @@ class ShortcutRegistry {
     const bindings = this.#groups
       .flatMap((group) => group.bindings)
       .filter((binding) => !isWriting || binding.whileTyping === true);
-    const begun = event.timeStamp - this.#pressedAt < PATIENCE_MS ? this.#pending : "";
-    const { complete, pending } = advance(begun, nameOf(event), bindings.flatMap(keysOf));
+    const pressed = event.timeStamp - this.#pressedAt < PATIENCE_MS ? this.#pending : "";
+    const { complete, pending } = advance(pressed, nameOf(event), bindings.flatMap(keysOf));
     this.#pending = pending;
     this.#pressedAt = event.timeStamp;
     if (complete === null) return;

@@ -17,25 +17,25 @@ const TICKET = {
 
 const KEPT = "demo-ticket";
 const watchers = new Set<() => void>();
-const wish = newIdempotencyKey();
+const requestKey = newIdempotencyKey();
 /** The demo that was started in this tab and whose sandbox was not opened yet. */
-let begun: string | null = null;
+let started: string | null = null;
 
 /** Create the demo's ticket; a repeated call does not create another. */
 export async function startDemo(): Promise<Ticket> {
-  const params = { header: { "Idempotency-Key": wish } };
+  const params = { header: { "Idempotency-Key": requestKey } };
   const body = { ...TICKET, acceptance: [...TICKET.acceptance] };
   const ticket = await unwrap(api.POST("/api/v1/tickets", { params, body: body as never }));
-  begun = ticket.id;
+  started = ticket.id;
   follow(ticket.id);
   return ticket;
 }
 
 /** Whether to open the demo's sandbox: once, and only in the tab that started it. */
-export function takeLead(ticketId: string): boolean {
-  const isBegun = begun === ticketId;
-  if (isBegun) begun = null;
-  return isBegun;
+export function shouldOpenSandbox(ticketId: string): boolean {
+  const isStarted = started === ticketId;
+  if (isStarted) started = null;
+  return isStarted;
 }
 
 /** Set the demo that this tab follows; null ends it. */

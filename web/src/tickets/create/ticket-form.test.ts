@@ -3,7 +3,7 @@ import { ApiError } from "@/api/client";
 import { EMPTY_FORM, initialForm, ticketBody, errorsFrom, validate } from "./ticket-form";
 
 describe("a form", () => {
-  it("begins with the page's project, unless something was written before", () => {
+  it("starts with the current project, unless there is a draft", () => {
     expect(initialForm({ ...EMPTY_FORM, projectId: "last" }, "shown").projectId).toBe("shown");
     expect(initialForm({ ...EMPTY_FORM, projectId: "last" }, undefined).projectId).toBe("last");
     for (const written of [{ title: "x" }, { description: "x" }, { newProject: "a/b" }])
@@ -16,7 +16,7 @@ describe("a form", () => {
     expect(validate({ ...EMPTY_FORM, title: "x", newProject: "a/b" })).toEqual({});
   });
 
-  it("takes only an amount above nothing for a budget", () => {
+  it("requires a budget above 0", () => {
     const form = { ...EMPTY_FORM, title: "x", projectId: "p" };
     for (const budget of ["0", "-1", "two", "Infinity"]) expect(validate({ ...form, budget })).toHaveProperty("budget");
     expect(validate({ ...form, budget: "2.50" })).toEqual({});
@@ -29,13 +29,13 @@ describe("a form", () => {
   });
 });
 
-describe("a refusal", () => {
-  it("is told at the field that it is about", () => {
+describe("an API error", () => {
+  it("is shown at its field", () => {
     const refusal = new ApiError(422, "github_repo: must be a name", { github_repo: "must be a name", title: "too long" });
     expect(errorsFrom(refusal)).toEqual({ project: "Must be a name.", title: "Too long." });
   });
 
-  it("is told whole when it is about none", () => {
+  it("is shown for the whole form if it belongs to no field", () => {
     expect(errorsFrom(new ApiError(409, "the project was deleted"))).toEqual({ whole: "The project was deleted." });
     expect(errorsFrom(new TypeError("fetch failed"))).toHaveProperty("whole");
   });

@@ -20,7 +20,7 @@ const OPEN: readonly Task["status"][] = ["blocked", "pending", "assigned", "runn
 export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sandbox | undefined; isOnly: boolean }) {
   const [asks, setAsks] = useState<"retry" | "cancel" | null>(null);
   const close = () => setAsks(null);
-  const waitsFor = task.depends_on ?? [];
+  const dependencies = task.depends_on ?? [];
   return (
     <section id={task.id} aria-label={`Task ${task.title}`} className="space-y-3 rounded-lg border bg-surface p-3">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
@@ -47,14 +47,14 @@ export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sand
         </span>
       </div>
       <Figures task={task} />
-      <Told task={task} />
+      <TaskError task={task} />
       <VerdictNote task={task} />
       <ChangedChecks paths={task.result?.changed_checks ?? []} />
-      {waitsFor.length === 0 ? null : (
+      {dependencies.length === 0 ? null : (
         <div className="text-xs">
           <h4 className="text-faint">{task.status === "blocked" ? "Blocked by" : "Depended on"}</h4>
           <ul className="border-l-2 border-line-strong pl-2.5">
-            {waitsFor.map((taskId) => (
+            {dependencies.map((taskId) => (
               <li key={taskId} className="min-w-0">
                 <TaskLink taskId={taskId} />
               </li>
@@ -77,7 +77,7 @@ export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sand
 }
 
 /** Why the task failed; while it is retried, why the previous attempt did. */
-function Told({ task }: { task: Task }) {
+function TaskError({ task }: { task: Task }) {
   if (task.error === null || task.status === "completed") return null;
   const isOver = task.status === "failed" || task.status === "cancelled";
   return (

@@ -16,7 +16,7 @@ import { PRIORITY, TYPE } from "../labels";
 export function TicketFacts({ ticket }: { ticket: Ticket }) {
   const project = useQuery(projectsQuery).data?.find(({ id }) => id === ticket.project_id);
   const tokens = (ticket.tasks ?? []).reduce((sum, task) => sum + task.tokens, 0);
-  const waitsFor = ticket.depends_on ?? [];
+  const dependencies = ticket.depends_on ?? [];
   return (
     <dl className="grid gap-x-6 gap-y-3 text-sm max-lg:grid-cols-2">
       <Fact label="Project">
@@ -38,10 +38,10 @@ export function TicketFacts({ ticket }: { ticket: Ticket }) {
       <Fact label="Created">
         <Ago at={ticket.created_at} />
       </Fact>
-      {waitsFor.length === 0 ? null : (
+      {dependencies.length === 0 ? null : (
         <Fact label="Depends on">
           <ul className="space-y-0.5 text-xs">
-            {waitsFor.map((ticketId) => (
+            {dependencies.map((ticketId) => (
               <li key={ticketId} className="min-w-0">
                 <TicketLink ticketId={ticketId} />
               </li>

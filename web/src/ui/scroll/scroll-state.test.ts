@@ -4,22 +4,22 @@ import { type Happening, type Scroll, scroll } from "./scroll-state";
 const after = (...happenings: Happening[]) => happenings.reduce<Scroll>(scroll, { intent: "open" });
 
 describe("scrolling", () => {
-  it("begins at the end and stays there", () => {
+  it("starts at the end and follows it", () => {
     expect(after({ type: "shown", last: 5 }, { type: "scrolled", atEnd: true, last: 9 })).toEqual({ intent: "follow" });
   });
 
-  it("holds when the reader leaves the end, and remembers what they had seen", () => {
+  it("stops following when the reader leaves the end, and remembers the last event seen", () => {
     const left = after({ type: "shown", last: 5 }, { type: "scrolled", atEnd: false, last: 9 }, { type: "scrolled", atEnd: false, last: 40 });
     expect(left).toEqual({ intent: "hold", seen: 9 });
     expect(scroll(left, { type: "scrolled", atEnd: true, last: 50 })).toEqual({ intent: "follow" });
     expect(scroll(left, { type: "latest" })).toEqual({ intent: "follow" });
   });
 
-  it("takes what is there for seen when a link was opened", () => {
+  it("counts everything as seen after a link was opened", () => {
     expect(scroll({ intent: "jump", seq: 3, seen: 0 }, { type: "arrived", atEnd: false, last: 20 })).toEqual({ intent: "hold", seen: 20 });
   });
 
-  it("is not turned from its way to an event by the scrolling that this takes", () => {
+  it("ignores scrolling while jumping to an event", () => {
     const asked = after({ type: "asked", seq: 3, last: 9 }, { type: "shown", last: 9 }, { type: "scrolled", atEnd: true, last: 9 });
     expect(asked).toEqual({ intent: "jump", seq: 3, seen: 9 });
     expect(scroll(asked, { type: "arrived", atEnd: false, last: 20 })).toEqual({ intent: "hold", seen: 9 });

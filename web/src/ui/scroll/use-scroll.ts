@@ -54,7 +54,7 @@ export function useScroll(box: RefObject<HTMLDivElement | null>, list: ScrollLis
   });
   const before = useRef(0);
   const touched = useRef(-Infinity);
-  // A new function makes the virtualizer measure everything anew, which a changed filter asks for and nothing else does.
+  // A new function makes the virtualizer measure everything again, which a changed filter asks for and nothing else does.
   // oxlint-disable-next-line react-hooks/exhaustive-deps
   const getItemKey = useCallback((index: number) => newest.current.keyOf(index), [listKey]);
   const virtualizer = useVirtualizer<HTMLDivElement, Element>({

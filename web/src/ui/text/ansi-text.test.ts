@@ -13,11 +13,11 @@ describe("a program's output", () => {
     ]);
   });
 
-  it("carries a colour over the end of a line", () => {
+  it("continues a colour on the next line", () => {
     expect(linesOf(`${ESC}[31ma\nb${ESC}[0m`).map((line) => line[0]?.hue)).toEqual(["red", "red"]);
   });
 
-  it("takes the hue of colours by number and by value", () => {
+  it("maps numbered and RGB colours to hues", () => {
     const [line] = linesOf(`${ESC}[38;5;196mx${ESC}[0m${ESC}[38;2;20;220;40my${ESC}[0m`);
     expect(line?.map((span) => span.hue)).toEqual(["red", "green"]);
   });
@@ -50,14 +50,14 @@ describe("a program's output", () => {
     expect(line?.[0]?.text).toBe("hidden");
   });
 
-  it("leaves nothing but colours behind", () => {
+  it("removes everything but colours", () => {
     // oxlint-disable-next-line no-control-regex
     expect(coloured(`${ESC}[1m${ESC}[?25l${ESC}[>4;2m${ESC}[4:3mx`).match(/\u001b\[[^a-z]*[a-z]/gi)).toEqual([`${ESC}[1m`, `${ESC}[4;3m`]);
   });
 
   it("stays quick with hostile text", () => {
-    const began = performance.now();
+    const startedAt = performance.now();
     coloured(`${ESC}]52;c;`.repeat(100_000));
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
   });
 });

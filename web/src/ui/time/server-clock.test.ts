@@ -5,16 +5,16 @@ const NOON = "Fri, 02 Jan 2026 12:00:00 GMT";
 const noon = Date.parse(NOON);
 
 describe("the server's clock", () => {
-  it("is this machine's when the two differ by less than the header can tell", () => {
+  it("ignores differences below the header's resolution", () => {
     expect([offsetBy(NOON, noon), offsetBy(NOON, noon + 1_900), offsetBy(NOON, noon - 1_400)]).toEqual([0, 0, 0]);
   });
 
-  it("is moved by what a wrong clock is off", () => {
+  it("corrects a wrong local clock", () => {
     expect(offsetBy(NOON, noon - 3_600_000)).toBe(3_600_500);
     expect(offsetBy(NOON, noon + 600_000)).toBe(-599_500);
   });
 
-  it("is not moved by an answer without a time", () => {
+  it("ignores responses without a date", () => {
     noteServerTime(new Date(Date.now() + 3_600_000).toUTCString());
     noteServerTime(null);
     noteServerTime("yesterday");

@@ -51,7 +51,7 @@ export function CallCard({ row }: { row: Row }) {
 }
 
 function Outcome({ call, isLive }: { call: Call; isLive: boolean }) {
-  if (call.state === "running") return isLive && call.begun !== undefined ? <Elapsed since={call.begun.occurred_at} /> : <span>running</span>;
+  if (call.state === "running") return isLive && call.started !== undefined ? <Elapsed since={call.started.occurred_at} /> : <span>running</span>;
   return (
     <>
       {call.state === "failed" ? (
@@ -68,12 +68,12 @@ function Elapsed({ since }: { since: string }) {
 }
 
 function Detail({ call }: { call: Call }) {
-  const input = call.begun?.event_data.input;
+  const input = call.started?.event_data.input;
   const output = cut(call.ended, call.ended?.event_type === "agent.user_tool_result" ? "content" : "output");
   const isShown = call.error !== "" && call.tool !== "Bash" && !output.isCut;
   return (
     <>
-      {call.begun === undefined ? null : <ToolInput call={call} input={input} />}
+      {call.started === undefined ? null : <ToolInput call={call} input={input} />}
       {call.ended === undefined ? (
         <p className="text-xs text-faint">No result yet</p>
       ) : isShown ? null : (
@@ -94,7 +94,7 @@ function ToolInput({ call, input }: { call: Call; input: unknown }) {
       </ScrollBox>
     );
   }
-  if (typeof input === "string") return <Output cut={cut(call.begun, "input")} label="Input" />;
+  if (typeof input === "string") return <Output cut={cut(call.started, "input")} label="Input" />;
   const entries = Object.entries(fields);
   if (entries.length === 0) return null;
   return (
