@@ -143,8 +143,12 @@ class DriverProcess:
             await self._process.wait()
         # Processes whose parent died first are found only by their mark.
         kill_marked(self.mark)
-        self._writer.close()
+        self.close_channel()
         self._reading.cancel()
+
+    def close_channel(self) -> None:
+        """Close our end of the channel, as the end of this process would."""
+        self._writer.close()
 
 
 def _decode(line: bytes) -> DriverReport | BadMessage:

@@ -102,7 +102,7 @@ class PartialReply:
 
 
 async def converse(channel: Channel, start: Start, partial: PartialReply) -> None:
-    """Run one conversation until `End`, or until the reporter is gone. Raises what the SDK raises."""
+    """Run one conversation until `End`. Raises what the SDK raises."""
     turns = Turns(channel.send)
     conversation = Conversation(workspace=start.workspace, resumed=start.resume)
     changes = Changes(Path(start.workspace), Path(start.snapshots))
@@ -158,7 +158,7 @@ async def _relay(
 
 
 async def _obey(channel: Channel, turns: Turns, gate: ToolGate) -> None:
-    """Carry out orders until `End`; exit at once when the reporter has died."""
+    """Carry out orders until `End`. Exit this process at once if the reporter dies."""
     while (order := await channel.receive()) is not None:
         match order:
             case Say():

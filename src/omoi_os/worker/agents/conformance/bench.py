@@ -170,6 +170,13 @@ class Bench:
                 await self._changed.wait_for(lambda: len(self.of(kind)) > before)
         return len(self.of(kind)) == before
 
+    async def lose_reporter(self) -> None:
+        """Close the channel, as the death of the reporter would."""
+        if self._collecting:
+            self._collecting.cancel()
+            await asyncio.gather(self._collecting, return_exceptions=True)
+        self.driver.close_channel()
+
     async def wait_for_exit(self) -> int:
         """Wait for the driver to exit by itself and return its exit code. Raises `Failed`."""
         code = await self.driver.wait(timeout=PATIENCE_SECONDS)

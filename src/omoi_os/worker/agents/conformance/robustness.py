@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from omoi_os.protocol.agent import End, Ready, ReleaseTool, ToolHeld, TurnEnded, TurnProblem
+from collections.abc import Iterable
+
+from omoi_os.protocol.agent import End, Ready, ReleaseTool, Started, ToolHeld, TurnEnded, TurnProblem
 from omoi_os.worker.agents.conformance.bench import Bench, Check, demand
 from omoi_os.worker.agents.conformance.model import Refuse, Reply, RunCommand
 from omoi_os.worker.processes import tree
@@ -67,6 +69,24 @@ async def a_driver_that_is_never_started_exits_with_its_channel(bench: Bench) ->
     demand(code == 0, f"the driver exited with {code}")
 
 
+async def the_death_of_the_reporter_ends_it_at_once(bench: Bench) -> None:
+    """Without a reporter the driver exits with everything it started, and the transcript says nothing about it."""
+    gate = bench.gate()
+    bench.model.play(RunCommand(gate.command), Reply("Done."))
+    await bench.start()
+    await bench.wait_for_event("agent.tool_use")
+    session_id = (await bench.wait_for(Started)).session_id
+    below = tree(bench.driver.processes.pid)
+    await bench.lose_reporter()
+    await bench.wait_for_exit()
+
+    demand(not _running(below), "processes of the agent still run")
+    demand(not gate.is_read, "the command still runs")
+    transcript = bench.agent.find_transcript(bench.paths, session_id)
+    said = transcript.read_text(errors="replace").lower() if transcript else ""
+    demand("interrupt" not in said, "the transcript says that somebody interrupted the agent")
+
+
 async def nothing_is_left_behind(bench: Bench) -> None:
     """After `End` no process of the agent runs any more."""
     bench.model.play(RunCommand("true"), Reply("Done."))
@@ -76,8 +96,11 @@ async def nothing_is_left_behind(bench: Bench) -> None:
     await bench.send(End())
     await bench.wait_for_exit()
 
-    left = [pid for pid in below if (found := tree(pid).get(pid)) and not found.dead]
-    demand(not left, f"{len(left)} processes still run")
+    demand(not _running(below), "processes of the agent still run")
+
+
+def _running(pids: Iterable[int]) -> list[int]:
+    return [pid for pid in pids if (found := tree(pid).get(pid)) and not found.dead]
 
 
 CHECKS: tuple[Check, ...] = (
@@ -85,5 +108,6 @@ CHECKS: tuple[Check, ...] = (
     an_error_of_the_model_is_reported_with_its_sentence,
     nonsense_on_the_channel_is_ignored,
     a_driver_that_is_never_started_exits_with_its_channel,
+    the_death_of_the_reporter_ends_it_at_once,
     nothing_is_left_behind,
 )
