@@ -1,4 +1,4 @@
-"""The assignment: the one document that tells a worker what to do."""
+"""The assignment: the one document that describes a worker's task."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 
 
 class ExecutionMode(StrEnum):
-    """What kind of outcome is expected."""
+    """The kind of outcome that is expected."""
 
     EXPLORATION = "exploration"  #: look and report; no push expected
     IMPLEMENTATION = "implementation"  #: change, commit and push
     VALIDATION = "validation"  #: check what is there
 
 
-#: How a prompt begins to say that the work of an earlier attempt did not pass.
+#: How a prompt starts that gives the reason why the previous attempt was not accepted.
 NOT_ACCEPTED = "The previous attempt was not accepted:"
 
-#: The kernel takes at most 128 KiB in one variable; longer descriptions come by `GET …/task`.
+#: The kernel accepts 128 KiB in one variable; longer descriptions are fetched with `GET …/task`.
 INLINE_DESCRIPTION_BYTES = 48 * 1024
 
-#: How much may wait in a sandbox to be sent.
+#: How many unsent bytes a sandbox may hold.
 DEFAULT_SPOOL_BYTES = 256 * 1024 * 1024
 
 
@@ -41,9 +41,9 @@ class Assignment:
     default_branch: str
     git_url: str
     mode: str = ExecutionMode.IMPLEMENTATION
-    #: Shell commands that will have to pass, shown to the agent.
+    #: Shell commands that must pass, shown to the agent.
     acceptance: tuple[str, ...] = ()
-    #: Why the attempt before this one was not accepted: the failed checks with their output.
+    #: Why the previous attempt was not accepted: the failed checks with their output.
     feedback: str | None = None
     model: str | None = None
     max_turns: int = 100
@@ -51,28 +51,28 @@ class Assignment:
     permission_mode: str = "acceptEdits"
     heartbeat_seconds: float = 30.0
     linger_seconds: float = 0.0
-    #: After so long the agent is stopped, and what there is is handed in.
+    #: After this time the agent is stopped, and its work so far is pushed.
     max_seconds: float | None = None
-    #: When so much waits on disk to be sent, the agent waits too.
+    #: The agent waits while this many unsent bytes are on disk.
     spool_bytes: int = DEFAULT_SPOOL_BYTES
 
-    #: Where unfinished work is pushed to; None means `wip/<task_id>`.
+    #: The branch for unfinished work; None means `wip/<task_id>`.
     wip_branch: str | None = None
-    #: The sandbox's row has ended, so its events are no longer taken: the platform has read them from its spool.
+    #: The sandbox's row has ended: the platform has read the spool and accepts no more events.
     has_ended: bool = False
 
     def encode(self) -> str:
-        """Base64 of JSON, as it goes into the environment."""
+        """Return the assignment as base64 of JSON, for the environment."""
         return base64.b64encode(json.dumps(asdict(self)).encode()).decode()
 
     @classmethod
     def decode(cls, text: str) -> Assignment:
-        """The inverse of `encode`."""
+        """Read what `encode` returned."""
         return cls.from_fields(json.loads(base64.b64decode(text)))
 
     @classmethod
     def from_fields(cls, raw: Mapping[str, Any]) -> Assignment:
-        """The assignment with these fields, which must be there; those this version does not know are ignored."""
+        """Return the assignment with these fields. Unknown fields are ignored; a missing one raises `TypeError`."""
         known = {field.name for field in fields(cls)}
         values = {key: value for key, value in raw.items() if key in known}
         values["acceptance"] = tuple(values.get("acceptance") or ())

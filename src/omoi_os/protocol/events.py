@@ -1,4 +1,4 @@
-"""Events: what a worker reports and what the platform adds."""
+"""Events that a worker reports, and those that the platform adds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class EventType(StrEnum):
-    """Every type that this platform knows; `protocol/payloads.py` says what each carries."""
+    """Every known type of event; `protocol/payloads.py` has the data of each."""
 
     AGENT_STARTED = "agent.started"
     AGENT_SYSTEM_MESSAGE = "agent.system_message"
@@ -50,12 +50,12 @@ class EventType(StrEnum):
     TASK_VERIFIED = "task.verified"
 
 
-#: The names of all of them, for a quick look.
+#: The names of all types, for fast lookups.
 KNOWN_TYPES: frozenset[str] = frozenset(EventType)
 
 
 class EventSource(StrEnum):
-    """Who says it. A sandbox may speak as `agent` or `worker` only."""
+    """Who reports an event. A sandbox may use `agent` and `worker` only."""
 
     AGENT = "agent"
     WORKER = "worker"
@@ -68,9 +68,9 @@ PLATFORM_PREFIXES = ("system", "sandbox.", "task.")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One fact, as a worker posts it.
+    """One event, as a worker posts it.
 
-    `seq` is the worker's own counter, dense from 1; a heartbeat has none and is sent once, best effort.
+    `seq` is the worker's own counter, dense from 1. A heartbeat has none and is sent only once.
     """
 
     event_type: str
@@ -81,7 +81,7 @@ class Event:
     occurred_at: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The body of `POST …/events`; absent fields are left out."""
+        """Return the body of `POST …/events`, without absent fields."""
         body = {
             "event_type": self.event_type,
             "event_data": self.event_data,
@@ -97,7 +97,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def blob_digests(event_data: dict[str, Any]) -> list[str]:
-    """The hashes of the large values that an event names, in its fields that end in `_blob`."""
+    """Return the hashes of an event's blobs: the values of its fields that end in `_blob`."""
     return [
         value
         for key, value in event_data.items()

@@ -1,4 +1,4 @@
-"""One frame of the worker's spool: a length, a CRC32 and that many bytes. It imports next to nothing."""
+"""One frame of the worker's spool: a length, a CRC32 and that many bytes. Imports next to nothing."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ HEADER = struct.Struct("<II")
 
 
 def frame(body: bytes) -> bytes:
-    """A body as it is appended to the spool."""
+    """Return the frame of a body."""
     return HEADER.pack(len(body), zlib.crc32(body)) + body

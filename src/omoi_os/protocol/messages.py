@@ -1,4 +1,4 @@
-"""Messages: what is said to a working agent, and how it is marked where the agent reads it."""
+"""Messages to a working agent, and the marks that identify them in a request to the model."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ from typing import Any
 
 
 class MessageType(StrEnum):
-    """What kind of message it is. An administrator may send any of them."""
+    """The kind of a message. An administrator may send any of them."""
 
-    USER_MESSAGE = "user_message"  #: a person says something
-    INTERRUPT = "interrupt"  #: a person stops the current turn
-    GUARDIAN_NUDGE = "guardian_nudge"  #: the platform's guardian steers
-    SYSTEM = "system"  #: the platform says something
-    COLLABORATION = "collaboration"  #: another agent of the same project
+    USER_MESSAGE = "user_message"  #: from a person
+    INTERRUPT = "interrupt"  #: from a person, to stop the current turn
+    GUARDIAN_NUDGE = "guardian_nudge"  #: from the guardian, to steer the agent
+    SYSTEM = "system"  #: from the platform
+    COLLABORATION = "collaboration"  #: from another agent of the same project
 
 
 class Deliver(StrEnum):
-    """When the agent is to hear it."""
+    """When a message reaches the agent."""
 
     NEXT_TOOL = "next_tool"  #: at the next tool boundary of the turn
     NOW = "now"  #: at once: the current turn is stopped
-    END_OF_TURN = "end_of_turn"  #: when the turn is over, as a new one
+    END_OF_TURN = "end_of_turn"  #: after the turn, as a new one
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message, as `GET …/messages` hands it to the worker."""
+    """One message, as `GET …/messages` returns it to the worker."""
 
     message_id: str
     message_type: str
     content: str
     deliver: str
-    #: `user:<email>`, `agent:<sandbox id>`, or the part of the platform that speaks.
+    #: `user:<email>`, `agent:<sandbox id>`, or the name of a platform component.
     sender: str
 
     @classmethod
     def from_json(cls, raw: Any) -> Message:
-        """One item of the answer; `ValueError` when it is none. Fields this version does not know are ignored."""
+        """Read one item of the answer. Unknown fields are ignored. Raises `ValueError`."""
         names = [field.name for field in fields(cls)]
         if not isinstance(raw, dict) or not all(isinstance(raw.get(name), str) for name in names):
             raise ValueError("not a message")
         return cls(**{name: raw[name] for name in names})
 
     def injected(self) -> dict[str, Any]:
-        """The data of the `agent.message_injected` event that tells of its delivery."""
+        """Return the data of the `agent.message_injected` event that reports its delivery."""
         return {
             "message_id": self.message_id,
             "message_type": self.message_type,
@@ -56,10 +56,9 @@ class Message:
         }
 
     def marked(self) -> str:
-        """The text to hand to the agent, between two marks that carry the message's id.
+        """Return the text for the agent: the content between two marks with the message's id.
 
-        Whoever writes the content does not know the id, so content can neither end itself early nor pass for
-        another message.
+        The author of the content does not know the id, so content can neither end early nor imitate another message.
         """
         sender = _UNSAFE.sub("?", self.sender)[:_MAX_SENDER]
         begin = f"[message {self.message_id} {self.message_type} from {sender}]"
@@ -79,24 +78,24 @@ def _end(message_id: str) -> str:
 
 
 def contents(text: str) -> list[str]:
-    """What the marked messages in a text say, in order; a text without a mark is one message as it is."""
+    """Return the contents of the marked messages in a text, in order. A text without a mark is one message."""
     found, position = [], 0
     while mark := _MARK.search(text, position):
         end = text.find(f"\n{_end(mark[1])}", mark.end())
-        # A mark without its end, as of a text that was cut: the rest is its message.
+        # The text was cut before the end mark: the rest is the message.
         position = len(text) if end < 0 else end
         found.append(text[mark.end() : position])
     return found or [text]
 
 
 def ids_in(body: bytes) -> set[str]:
-    """The ids of the messages whose marks are in a request to the model. Cheap where there is none."""
+    """Return the ids of the messages whose marks are in a request to the model. Fast if there are none."""
     if _MARK_START not in body:
         return set()
     return {match[1].decode() for match in _MARK_IN_JSON.finditer(body)}
 
 
-#: Lines of a saved conversation that a resumed one is made of. Others repeat what was queued or sent to the model.
+#: The kinds of transcript lines that a resumed conversation consists of. Others repeat queued texts or requests.
 _CONVERSATION = frozenset({"user", "attachment"})
 
 

@@ -1,29 +1,29 @@
-"""Places and names that both sides of a sandbox's wall rely on."""
+"""Paths inside a sandbox that the platform and the worker both rely on."""
 
-#: Where the task's repository is checked out, inside a sandbox.
+#: The checkout of the task's repository.
 WORKSPACE = "/workspace"
 
-#: The agent's home, inside a sandbox.
+#: The agent's home.
 HOME = "/home/agent"
 
-#: The worker's spool of events, in the home so that it outlives the worker.
+#: The worker's spool, in the home so that it outlives the worker.
 SPOOL = f"{HOME}/.omoi/spool"
 
-#: Large values that an event names by their hash, until the worker has put them.
+#: Large values that wait to be uploaded, each named by its hash.
 BLOBS = f"{HOME}/.omoi/blobs"
 
-#: The folder bound into a sandbox that holds the gateway's socket, and the socket's name in it.
+#: The folder that is bound into a sandbox for its gateway socket, and the socket's name in it.
 GATEWAY_FOLDER = "/run/omoi"
 GATEWAY_SOCKET = "gateway.sock"
 
-#: The loopback port inside a sandbox that leads to the gateway socket, for programs that cannot speak unix sockets.
+#: The loopback port that forwards to the gateway socket, for programs that cannot use unix sockets.
 GATEWAY_PORT = 8901
 
-#: Where a mirror of the project's repository is bound in read-only, if there is one.
+#: The mirror of the project's repository, bound in read-only if there is one.
 MIRROR = "/run/mirror.git"
 
-#: A file in the repository of a workspace that was there before its worker: the commit whose files are checked out.
+#: The marker of a prepared checkout, relative to the workspace. It holds the commit that is checked out.
 PREPARED = ".git/omoi-prepared"
 
-#: The worker's process id, for whoever asks it to stop.
+#: The reporter's process id, for the command that stops it.
 PID_FILE = f"{HOME}/.omoi/worker.pid"

@@ -1,7 +1,7 @@
-"""What each type of event carries. A field may be absent; one that is there has the type named here.
+"""The data of each type of event. Every field may be absent; a field that is present has the type given here.
 
-Large values are cut for the row: `x` then comes with `x_truncated`, `x_size` and `x_blob`, the hash under which it is
-kept whole. Fields that are not named here are kept as they are.
+A large value is truncated in the row: `x` then comes with `x_truncated`, `x_size` and `x_blob`, the hash of the blob
+that holds all of it. Fields that are not listed here are stored as they are.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ ErrorType = Literal["sigkill", "oom", "model", "network", "tool", "environment",
 
 
 class Payload(TypedDict, total=False):
-    """What any event of an agent may carry."""
+    """Fields that any event of an agent may have."""
 
     turn: int
-    #: The call of the sub-agent that this belongs to.
+    #: The tool call of the sub-agent that this belongs to.
     parent_tool_use_id: str
 
 
 class Started(Payload, total=False):
-    """The worker is there."""
+    """The worker has started."""
 
     attempt: int
     branch_name: str | None
@@ -33,31 +33,31 @@ class Started(Payload, total=False):
 
 
 class SystemMessage(Payload, total=False):
-    """What the agent's CLI says about itself."""
+    """A message of the agent's program about itself."""
 
     subtype: str
     session_id: str
-    #: With `init`, of an attempt that goes on with the conversation of an earlier one: its session.
+    #: With `init`, the session of an earlier attempt that this one resumes.
     resumed_session_id: str
     tools: list[Any]
 
 
 class AssistantMessage(Payload, total=False):
-    """A reply of the model begins."""
+    """A reply of the model starts."""
 
     message_id: str | None
     model: str | None
     error: str | None
 
 
-class Said(Payload, total=False):
-    """A text of the model: what it says, or what it thinks."""
+class AgentText(Payload, total=False):
+    """A text of the model, or of its thinking."""
 
     text: str
 
 
 class ToolUse(Payload, total=False):
-    """A tool is called."""
+    """The agent calls a tool."""
 
     tool: str
     tool_use_id: str
@@ -65,7 +65,7 @@ class ToolUse(Payload, total=False):
 
 
 class ToolCompleted(Payload, total=False):
-    """A tool has answered."""
+    """A tool call has ended."""
 
     tool: str
     tool_use_id: str
@@ -75,7 +75,7 @@ class ToolCompleted(Payload, total=False):
 
 
 class UserToolResult(Payload, total=False):
-    """What the model is told of a tool's answer, in short."""
+    """The start of what the model sees of a tool's output."""
 
     tool: str
     tool_use_id: str
@@ -85,22 +85,22 @@ class UserToolResult(Payload, total=False):
 
 
 class FileEdited(Payload, total=False):
-    """A file was changed, by an editing tool or by a command."""
+    """A file was changed by an editing tool or by a command."""
 
     file_path: str
     change_type: Literal["created", "modified", "deleted", "renamed"]
-    #: Of a renamed file: what it was called before.
+    #: The former name of a renamed file.
     old_path: str | None
     lines_added: int
     lines_removed: int
     #: A binary file has no lines; its diff says only that it differs.
     binary: bool
     diff_preview: str
-    #: None when it is fetched by `GET …/events/{event_id}/diff`.
+    #: None if it has to be fetched with `GET …/events/{event_id}/diff`.
     full_diff: str | None
     diff_size: int
     diff_blob: str | None
-    #: The file is too large to be looked into; its `size` is said instead.
+    #: The file is too large for a diff; `size` is set instead.
     too_large: bool
     size: int
     tool: str
@@ -108,7 +108,7 @@ class FileEdited(Payload, total=False):
 
 
 class SubagentInvoked(Payload, total=False):
-    """A sub-agent is given work."""
+    """The agent starts a sub-agent."""
 
     tool_use_id: str
     subagent_type: str | None
@@ -117,7 +117,7 @@ class SubagentInvoked(Payload, total=False):
 
 
 class SubagentCompleted(Payload, total=False):
-    """A sub-agent has answered."""
+    """A sub-agent has finished."""
 
     tool_use_id: str
     is_error: bool
@@ -126,7 +126,7 @@ class SubagentCompleted(Payload, total=False):
 
 
 class SkillInvoked(Payload, total=False):
-    """A skill is used."""
+    """The agent uses a skill."""
 
     tool_use_id: str
     skill: str | None
@@ -134,7 +134,7 @@ class SkillInvoked(Payload, total=False):
 
 
 class MessageInjected(Payload, total=False):
-    """A message was handed to the agent: the receipt of its delivery."""
+    """A message was delivered to the agent."""
 
     message_id: str
     message_type: str
@@ -143,7 +143,7 @@ class MessageInjected(Payload, total=False):
 
 
 class Waiting(Payload, total=False):
-    """The agent is done and waits for follow-up messages."""
+    """The agent has finished and waits for follow-up messages."""
 
     linger_seconds: int | float
     commit_sha: str | None
@@ -157,44 +157,46 @@ class Interrupted(Payload, total=False):
 
 
 class Heartbeat(Payload, total=False):
-    """The worker lives, and this is what its agent does."""
+    """The worker is alive; what its agent is doing."""
 
     status: str
     current_tool: str | None
     current_tool_since: str | None
     rss_mb: int | float | None
     spooled: int
-    #: Whether the agent has to wait because so much waits to be sent.
+    #: Whether the agent waits because the spool is full.
     spool_full: bool
     busy: bool
     children: int
 
 
 class RateLimited(Payload, total=False):
-    """The model's host asks for patience."""
+    """The model's API is busy, and the request is retried."""
 
     attempt: int | float
     max_retries: int | float
     retry_delay_ms: int | float
 
 
-class Trouble(Payload, total=False):
-    """Something went wrong; the run may go on."""
+class ErrorReport(Payload, total=False):
+    """An error. The attempt may continue."""
 
     error: str
     error_type: ErrorType
     hint: str
-    #: What of a reply was there when it broke off.
+    #: The part of a reply that had been streamed when it was cut off.
     partial_output: str
-    #: The agent starts without the conversation of the attempt before: what was said in it is delivered again.
+    #: The agent starts without the conversation of the previous attempt; its messages are delivered again.
     conversation_lost: bool
-    #: This stands for an event whose bytes in the worker's spool are not what was written.
+    #: This event replaces one that was damaged in the worker's spool.
     spool_corrupt: bool
 
 
 class Completed(Payload, total=False):
-    """The agent says that it is done. The platform decides whether that is so, and the sandbox's row has what the
-    gateway metered: the cost and tokens here are the agent's own account."""
+    """The agent reports that it is done; the platform verifies it.
+
+    Cost and tokens are the agent's own count. The sandbox's row has what the gateway metered.
+    """
 
     success: bool
     final_output: str
@@ -206,14 +208,14 @@ class Completed(Payload, total=False):
     branch_name: str | None
     commit_sha: str | None
     files_changed: list[str]
-    #: Rounds of an implementation, see `Iteration`.
+    #: The iterations of an implementation; see `Iteration`.
     iterations: int
-    #: What the session changed in all.
+    #: One unified diff of everything the session changed.
     session_diff: str
 
 
-class Failed(Trouble, total=False):
-    """The attempt is over without a result."""
+class Failed(ErrorReport, total=False):
+    """The attempt ended without a result."""
 
     turns: int
     cost_usd: int | float
@@ -224,7 +226,7 @@ class Failed(Trouble, total=False):
 
 
 class Shutdown(Payload, total=False):
-    """The worker was told to go."""
+    """The worker was stopped."""
 
     reason: str
     wip_commit: str | None
@@ -233,7 +235,7 @@ class Shutdown(Payload, total=False):
 
 
 class Iteration(Payload, total=False):
-    """One round of a run that goes on until its checks pass."""
+    """One iteration of an implementation, which continues until its checks pass."""
 
     iteration: int
     max_iterations: int
@@ -253,14 +255,14 @@ class SpecPhase(Payload, total=False):
     error: str
 
 
-#: The whole catalogue of what sandboxes report. Types that are not here are kept, and marked as unknown.
+#: The data of every type that a sandbox may report. Other types are stored, and marked as unknown.
 PAYLOADS: Mapping[str, type] = MappingProxyType(
     {
         EventType.AGENT_STARTED: Started,
         EventType.AGENT_SYSTEM_MESSAGE: SystemMessage,
         EventType.AGENT_ASSISTANT_MESSAGE: AssistantMessage,
-        EventType.AGENT_THINKING: Said,
-        EventType.AGENT_MESSAGE: Said,
+        EventType.AGENT_THINKING: AgentText,
+        EventType.AGENT_MESSAGE: AgentText,
         EventType.AGENT_TOOL_USE: ToolUse,
         EventType.AGENT_TOOL_COMPLETED: ToolCompleted,
         EventType.AGENT_USER_TOOL_RESULT: UserToolResult,
@@ -273,8 +275,8 @@ PAYLOADS: Mapping[str, type] = MappingProxyType(
         EventType.AGENT_INTERRUPTED: Interrupted,
         EventType.AGENT_HEARTBEAT: Heartbeat,
         EventType.AGENT_RATE_LIMITED: RateLimited,
-        EventType.AGENT_STREAM_ERROR: Trouble,
-        EventType.AGENT_ERROR: Trouble,
+        EventType.AGENT_STREAM_ERROR: ErrorReport,
+        EventType.AGENT_ERROR: ErrorReport,
         EventType.AGENT_COMPLETED: Completed,
         EventType.AGENT_FAILED: Failed,
         EventType.AGENT_SHUTDOWN: Shutdown,

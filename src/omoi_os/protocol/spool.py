@@ -1,7 +1,7 @@
-"""The worker's spool on disk: a run of frames, each a length, a CRC32 and the event as JSON.
+"""The worker's spool on disk: a sequence of frames, each a length, a CRC32 and the event as JSON.
 
-A tail that was torn off in the middle of writing is left out. A damaged frame is refused: the numbers that it held
-are known from those around it, and each becomes an event that says so, for nothing beyond a gap is ever stored.
+An incomplete frame at the end is ignored. A damaged frame is replaced: its number is known from the frames around it,
+and becomes an event that reports the damage, because the platform stores nothing beyond a gap.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from typing import Any
 from omoi_os.protocol.events import Event, EventSource, EventType
 from omoi_os.protocol.frames import HEADER, frame
 
-#: No event is this large; a greater length means that the header is damaged.
+#: Larger than any event; a greater length means that the header is damaged.
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 
-#: No event is this small, its header included.
+#: Smaller than any event, including its header.
 SMALLEST_FRAME = 64
 
-#: The type of a first frame that stands for all events up to its number: they are acknowledged, and forgotten.
+#: The type of a first frame that replaces all events up to its number, which are acknowledged.
 FORGOTTEN = "spool.forgotten"
 
-#: How every event begins. Inside of one it cannot occur: there its quotation marks are escaped.
+#: The start of every event. It cannot occur inside one, where quotation marks are escaped.
 _BEGINNING = b'{"event_type"'
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A number in the spool and the bytes that hold its event, which is None where they are damaged."""
+    """A number in the spool, the position of its event, and the event, or None if it is damaged."""
 
     seq: int
     start: int
@@ -39,28 +39,28 @@ class Stored:
 
 
 def encode_frame(event: Event) -> bytes:
-    """One event as it is appended to the spool."""
+    """Return the frame of an event."""
     return frame(json.dumps(event.to_json(), allow_nan=False).encode())
 
 
 def forgotten(seq: int) -> Event:
-    """What stands at the beginning of a spool in place of all events up to this number."""
+    """Return the first frame's event of a spool from which all events up to this number were removed."""
     return Event(FORGOTTEN, {}, source=EventSource.WORKER, seq=seq)
 
 
 def damaged(seq: int) -> Event:
-    """What is told in place of an event that cannot be read any more."""
+    """Return the event that replaces a damaged one."""
     lost = {
         "error": "This event was damaged in the sandbox's spool.",
         "error_type": "unknown",
-        "hint": "Its checksum is wrong: something else than the worker wrote there, or the disk is faulty.",
+        "hint": "Its checksum is wrong: another process wrote to the spool, or the disk is faulty.",
         "spool_corrupt": True,
     }
     return Event(EventType.AGENT_ERROR, lost, source=EventSource.WORKER, seq=seq)
 
 
 def decode_body(body: bytes, checksum: int) -> Event | None:
-    """The event of one frame; None when the bytes are not what was written."""
+    """Return the event of one frame, or None if its bytes are damaged."""
     if zlib.crc32(body) != checksum:
         return None
     try:
@@ -80,26 +80,26 @@ def decode_body(body: bytes, checksum: int) -> Event | None:
 
 
 def walk(data: bytes) -> Iterator[Stored]:
-    """Every number of a spool, dense from its first one, with where it lies."""
+    """Yield every number of a spool, dense from the first, with its position."""
     following, kept = None, 0
     for start, end, event in _sound_frames(data):
         seq = event.seq
         first = following or (seq if start == 0 else 1)
-        # A frame too many, or one whose number cannot be true, for lack of bytes for those before it.
+        # Skip a repeated frame, or one whose number would need more bytes before it than there are.
         if type(seq) is not int or type(first) is not int or not 0 <= seq - first <= (start - kept) // SMALLEST_FRAME:
             continue
         for missing in range(first, seq):
             yield Stored(missing, kept, start if missing == seq - 1 else kept, None)
         yield Stored(seq, start, end, event)
         following, kept = seq + 1, end
-    # What is whole and yet not what was written has used its number up.
+    # A complete frame that is damaged has used its number.
     for seq, end in enumerate(_whole_frames(data, kept), following or 1):
         yield Stored(seq, kept, end, None)
         kept = end
 
 
 def read_frames(data: bytes) -> list[Event]:
-    """The events of a spool, in order."""
+    """Return the events of a spool, in order."""
     return [
         stored.event or damaged(stored.seq)
         for stored in walk(data)
@@ -108,9 +108,9 @@ def read_frames(data: bytes) -> list[Event]:
 
 
 def _sound_frames(data: bytes) -> Iterator[tuple[int, int, Event]]:
-    """Each frame that is what was written, with where it begins and ends."""
+    """Yield each undamaged frame with its start and end."""
     start = 0
-    # Whoever damaged it may have written what looks like many long frames.
+    # The damage may look like many long frames; do not check the same bytes again and again.
     left_to_check = 2 * len(data)
     while start + HEADER.size <= len(data):
         length, checksum = HEADER.unpack_from(data, start)
@@ -130,7 +130,7 @@ def _sound_frames(data: bytes) -> Iterator[tuple[int, int, Event]]:
 
 
 def _whole_frames(data: bytes, start: int) -> Iterator[int]:
-    """The ends of the frames that follow each other from here, sound or not, up to a torn one."""
+    """Yield the ends of the frames that follow each other from here, damaged or not, up to an incomplete one."""
     while start + SMALLEST_FRAME <= len(data):
         length, _ = HEADER.unpack_from(data, start)
         start += HEADER.size + length
