@@ -50,6 +50,7 @@ check: setup ## Lint, format, types, imports, words, and the tests of providers 
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	PYTHONPATH=tools $(BIN)/lint-imports
+	$(BIN)/python tools/words.py
 	$(BIN)/python tools/web.py check
 	PYTHONPATH=tools $(BIN)/pytest tests/providers -q -p no_skips --ignore=$(DOCKER)
 	PYTHONPATH=tools $(BIN)/pytest tests/browser -q -p no_skips -n 2 --dist loadfile

@@ -29,8 +29,8 @@ WORDS: tuple[tuple[str, str], ...] = (
     (r"hears? of|heard(?: of)?|hearing", "received, notified; stream"),
     (r"goes on|went on", "continues, continued"),
     (r"live[sd]? on for nobody|for nobody", "orphaned"),
-    (r"of (?:its|their|one's|our) own", "its own …, separate"),
-    (r"as one likes(?: them| it)?|one's", "your, its"),
+    (r"of (?:its|their|one's) own", "its own …, separate"),
+    (r"as one likes(?: them| it)?|one's own", "your, its"),
     (r"has (?:it|them) not", "does not have"),
     (r"(?:number|integer) from \d+ on", "at least N"),
     (r"begun|began", "started"),
@@ -47,13 +47,45 @@ WORDS: tuple[tuple[str, str], ...] = (
 )
 
 #: Where a phrase is right as it is: path, the phrase in lower case, the reason.
-ALLOWED: tuple[tuple[str, str, str], ...] = ()
+ALLOWED: tuple[tuple[str, str, str], ...] = (
+    ("src/omoi_os/config.py", "doors", "a folder in existing data folders, which surviving sandboxes have mounted"),
+    ("src/omoi_os/db/migrations/versions/0002_providers.py", "door", "a column's name until 0014"),
+    ("src/omoi_os/db/migrations/versions/0014_gateway_sockets.py", "door", "a column's name until then"),
+    ("tests/faults/test_storm.py", "doors", "the folder of src/omoi_os/config.py"),
+)
 
 #: Files that hold the words because they are about them, or that are generated.
 EXCLUDED = ("tools/words.py", "tests/tools/test_words.py", "web/src/api/schema.gen.ts")
 
 #: Paths that still have findings. `make check` skips them; remove a path as soon as it is clean.
-PENDING: tuple[str, ...] = ()
+PENDING: tuple[str, ...] = (
+    "docs/stream.md",
+    "docs/writing-a-provider.md",
+    "src/omoi_os/accounts",
+    "src/omoi_os/api",
+    "src/omoi_os/cli",
+    "src/omoi_os/http",
+    "src/omoi_os/monitoring",
+    "src/omoi_os/projects",
+    "src/omoi_os/protocol",
+    "src/omoi_os/providers",
+    "src/omoi_os/sandboxes",
+    "src/omoi_os/stream",
+    "src/omoi_os/tasks",
+    "src/omoi_os/tickets",
+    "src/omoi_os/web",
+    "src/omoi_os/worker",
+    "tests/browser",
+    "tests/cli",
+    "tests/gateway",
+    "tests/http",
+    "tests/providers",
+    "tests/sandboxes",
+    "tests/stream",
+    "tests/tickets",
+    "tests/worker",
+    "web/src",
+)
 
 #: Identifiers (parts between underscores) that name something else in the glossary.
 IDENTIFIERS = frozenset({"door", "doors", "holder", "holders", "whoever", "anew", "rescuer"})

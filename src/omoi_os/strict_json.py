@@ -1,4 +1,4 @@
-"""Reads JSON strictly: what cannot be stored or sent back as it came is refused. Takes time linear in the input."""
+"""Read JSON strictly, refusing what cannot be stored or returned unchanged, in time linear in the input."""
 
 import math
 import re
@@ -8,12 +8,12 @@ from typing import Any
 
 from pydantic_core import from_json
 
-#: Only text like this can be a number beyond what a float holds. A run of digits is looked at once, from its start.
+#: Text that may be a number too large for a float. A run of digits is scanned once, from its start.
 _MAYBE_INFINITE = re.compile(rb"[eE]\+?\d{3}|(?<!\d)\d{300}")
 
-#: A body with more parts than this is refused: building a million small values would keep others waiting.
+#: A body with more parts than this is refused: building a million small values would delay other requests.
 MAX_PARTS = 200_000
-#: A string up to its end or, where it has none, up to the end of the input: no character is looked at twice.
+#: A string up to its end or, if it has none, up to the end of the input: no character is scanned twice.
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
 _STRINGS = re.compile(_STRING, re.DOTALL)
 _TOKENS = re.compile(_STRING + rb"|[\[{]++|[\]}]++|[,:]", re.DOTALL)
@@ -23,7 +23,7 @@ def parse(raw: bytes, *, finite: bool = True) -> Any:
     """Return the value. Raise `ValueError` for invalid JSON.
 
     Invalid are: not UTF-8, deeper than 200, more than `MAX_PARTS` values, not a number, a lone surrogate, too many
-    digits. Numbers too large for a float are found only if asked for: whoever writes the value meets them there.
+    digits. Numbers too large for a float are detected only on request, because writing the value detects them too.
     """
     if has_too_many_parts(raw):
         raise ValueError(f"more than {MAX_PARTS} values")
@@ -39,7 +39,7 @@ def has_too_many_parts(raw: bytes, *, limit: int = MAX_PARTS) -> bool:
         return False
     found = last = 0
     for string in _STRINGS.finditer(raw):
-        # Each string is one part more, which bounds the number of turns.
+        # Each string counts as a part, which bounds the number of iterations.
         found += 1 + _separators(raw, last, string.start())
         last = string.end()
         if found > limit:
@@ -60,7 +60,7 @@ def _finite(value: Any) -> bool:
 
 
 def elements(raw: bytes, name: str) -> list[bytes] | None:
-    """The texts of the elements of the list that an object has under this name.
+    """Return the texts of the elements of the list that an object has under this name.
 
     For a body that is not valid as a whole, so that its parts can be judged apart: nothing is said of them. None when
     the outside is not an object, or no list is there.
@@ -79,7 +79,7 @@ def elements(raw: bytes, name: str) -> list[bytes] | None:
 
 
 def scalar(raw: bytes, name: str) -> bytes | None:
-    """The text of the scalar that an object has under this name, whatever the rest of it is."""
+    """Return the text of the scalar that an object has under this name, whatever the rest contains."""
     begun = -1
     for depth, key, start, token in _outline(raw, levels=1):
         if depth == 1 and token == b":" and key == f'"{name}"'.encode():

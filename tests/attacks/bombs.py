@@ -24,7 +24,7 @@ try:
     print('true')
 except OSError: print('false')
 """
-#: Waits afterwards for whoever watches.
+#: Waits afterwards, so that it can be observed.
 _MANY_FILES = """
 import errno, os, signal, sys
 os.mkdir('many')
@@ -58,8 +58,8 @@ async def countless_empty_files_are_told(bench: Bench) -> None:
     count = 3 * bench.small.disk_bytes // disk.BYTES_PER_FILE
     ref = await bench.make(bench.code(_MANY_FILES, str(count)), resources=bench.small)
     report = await bench.within(bench.provider.inspect(ref, wait=bench.pace.notice), "inspect")
-    told = report.reason is EndReason.DISK_FULL or report.exit_code == _FULL
-    expect(told, f"{count} files were told as {report}")
+    reported = report.reason is EndReason.DISK_FULL or report.exit_code == _FULL
+    expect(reported, f"{count} files were reported as {report}")
 
 
 @_check(Guarantee.PIDS)

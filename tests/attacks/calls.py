@@ -60,7 +60,7 @@ async def dangerous_calls_are_refused(bench: Bench) -> None:
 
 @_check(Guarantee.ISOLATION)
 async def the_first_process_cannot_be_traced_and_its_end_is_seen(bench: Bench) -> None:
-    """Neither it nor what holds it can be traced, and how it ends is told as soon as ever."""
+    """Neither the sandbox nor its guest can be traced, and its end is reported at once."""
     ref = await bench.make(bench.code(_END_WHEN_TOLD))
     # Without walls the process with the number 1 is the host's.
     targets = [await bench.file_of(ref, "pid"), *([] if is_bare(bench) else ["1", "2"])]
@@ -70,6 +70,6 @@ async def the_first_process_cannot_be_traced_and_its_end_is_seen(bench: Bench) -
     began = loop.time()
     await bench.provider.write_file(ref, "/workspace/go", b"go")
     report = await bench.end_of(ref)
-    expect(report.exit_code == 7, f"an exit with 7 was told as {report}")
+    expect(report.exit_code == 7, f"an exit with 7 was reported as {report}")
     took = loop.time() - began
-    expect(took < _END_SECONDS, f"the end was told after {took:.1f} s")
+    expect(took < _END_SECONDS, f"the end was reported after {took:.1f} s")

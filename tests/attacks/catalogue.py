@@ -44,7 +44,7 @@ ATTACKS: Mapping[str, Sequence[Check]] = {
     ),
 }
 
-#: What whoever is not root cannot do without walls either.
+#: What an ordinary user cannot do without isolation either.
 _FOR_ROOT = {
     "the_system_cannot_be_changed",
     "nothing_can_be_mounted",

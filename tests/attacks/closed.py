@@ -45,7 +45,7 @@ async def expect_closed_without_a_gateway(bench: Bench) -> None:
 
 
 def tried(part: str, folder: Path, *, with_seccomp: bool) -> str:
-    """What came of trying to run something, as a program of its own."""
+    """Return the outcome of trying to run a command in a separate program."""
     command = [sys.executable, "-m", "tests.attacks.closed", part, str(folder), "with" if with_seccomp else "without"]
     root = Path(__file__).parents[2]
     return subprocess.run(command, cwd=root, check=True, capture_output=True, text=True, timeout=60).stdout.strip()

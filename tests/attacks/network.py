@@ -66,16 +66,16 @@ packet = struct.pack('!BBHHH', 8, 0, 0, 7, 1) + body
 words = struct.unpack(f'!{len(packet) // 2}H', packet)
 total = sum(words); total = (total >> 16) + (total & 0xffff); total += total >> 16
 packet = packet[:2] + struct.pack('!H', ~total & 0xffff) + packet[4:]
-heard = []
+received = []
 for kind in (socket.SOCK_RAW, socket.SOCK_DGRAM):
     try:
         with socket.socket(socket.AF_INET, kind, socket.IPPROTO_ICMP) as pinger:
             pinger.settimeout(2)
             pinger.sendto(packet, (sys.argv[1], 0))
             while body not in pinger.recv(4096): pass
-            heard.append(kind)
+            received.append(kind)
     except OSError: pass
-print(json.dumps(heard))
+print(json.dumps(received))
 """
 _FAMILIES = """
 import json, socket, sys
@@ -165,8 +165,8 @@ async def a_question_to_a_name_server_arrives_nowhere(bench: Bench) -> None:
 @_carry(Guarantee.NETWORK)
 async def no_echo_comes_back(bench: Bench) -> None:
     """ICMP, whose packets carry whatever they are given, leads nowhere."""
-    heard = await bench.ask(await bench.shared(), _PING, ipv4_addresses()[0])
-    expect(not heard, "the host answered an echo request")
+    received = await bench.ask(await bench.shared(), _PING, ipv4_addresses()[0])
+    expect(not received, "the host answered an echo request")
 
 
 @_carry(Guarantee.NETWORK)

@@ -34,7 +34,7 @@ for folder, folders, files in os.walk(sys.argv[1]):
         except OSError: pass
 print(json.dumps(found))
 """
-#: In a session of its own that it links the user's keyring to, which gives the right to read what is in that.
+#: In a new session keyring that is linked to the user's keyring, which gives the right to read that one.
 _READ_KEY = """
 import ctypes, json, os, sys
 call = ctypes.CDLL(None, use_errno=True).syscall
@@ -70,7 +70,7 @@ def _secret_in_home() -> Iterator[tuple[Path, str]]:
 
 @contextmanager
 def _secret_git_config() -> Iterator[str]:
-    """A secret in the configuration that git takes for whoever started us."""
+    """Put a secret into the git configuration of the user who runs the platform."""
     secret = secrets.token_hex(16)
     with host.folder() as folder:
         (folder / "config").write_text(f"[http]\n\textraHeader = Authorization: {secret}\n")
@@ -98,7 +98,7 @@ async def a_secret_in_a_file_of_the_host_is_not_found(bench: Bench) -> None:
 
 @_secret(Guarantee.ISOLATION)
 async def a_secret_in_the_platforms_home_is_not_found(bench: Bench) -> None:
-    """Nor what the home of whoever runs the platform holds."""
+    """The home of the user who runs the platform cannot be read either."""
     with _secret_in_home() as (path, secret):
         await _expect_no_file(bench, path, secret)
 
@@ -107,8 +107,8 @@ async def a_secret_in_the_platforms_home_is_not_found(bench: Bench) -> None:
 async def a_secret_of_gits_configuration_is_not_found(bench: Bench) -> None:
     """Git inside knows nothing of how git is set up outside."""
     with _secret_git_config() as secret:
-        told = await bench.exec(await bench.make(), ["git", "config", "--list", "--show-origin"])
-    expect(secret.encode() not in told.stdout, "git inside told the secret of git outside")
+        printed = await bench.exec(await bench.make(), ["git", "config", "--list", "--show-origin"])
+    expect(secret.encode() not in printed.stdout, "git inside printed the secret of git outside")
 
 
 @_key(Guarantee.ISOLATION)

@@ -114,7 +114,7 @@ async def test_a_session_in_the_address_or_the_header_opens_nothing(server: Serv
 async def test_another_page_changes_nothing_with_the_browsers_cookie(
     server: Server, sessions: Sessions, browser: httpx.AsyncClient, headers: dict[str, str]
 ) -> None:
-    """Attack 43: each way of a forged request; the same request of our own page is carried out."""
+    """Attack 43: each kind of forged request is refused; the same request of our own page succeeds."""
     place = await a_place(sessions)
     tries = (
         ("POST", "/projects", {"name": "forged"}),

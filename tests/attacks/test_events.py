@@ -248,7 +248,7 @@ async def test_bodies_without_end_are_refused_and_not_kept(attacker: Attacker, v
 
 
 async def _status(attacker: Attacker, victim: Reporter, rest: str, **options: Any) -> int:
-    """The answer's status on a connection of its own; the server may hang up on a sender that goes on."""
+    """Return the answer's status on a new connection; the server may close it while the sender continues."""
     reader, writer = await asyncio.open_connection("127.0.0.1", attacker.api.port)
     headers = victim.headers | options.get("headers", {})
     if "Content-Length" not in headers:

@@ -1,4 +1,4 @@
-"""Attack 10: whether an id is another's or nobody's cannot be told from the answer, nor from what it took."""
+"""Attack 10: neither the answer nor its timing shows whether an id belongs to another user or does not exist."""
 
 import os
 from collections.abc import AsyncIterator, Iterator

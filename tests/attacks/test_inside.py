@@ -58,7 +58,7 @@ def _own_address() -> str:
 
 @pytest.fixture(scope="module")
 def canary() -> Iterator[Path]:
-    """A file in the home of whoever runs the platform."""
+    """A file in the home of the user who runs the platform."""
     path = Path.home() / f".omoi-canary-{os.getpid()}"
     path.write_text("private")
     yield path
@@ -108,8 +108,8 @@ def test_the_environment_tells_what_it_should_and_no_secret(platform: Platform, 
     task, sandbox = inside["task"], inside["sandbox"]
     owner = platform.get(f"/projects/{task['project_id']}")["created_by"]
 
-    told = {name: env.get(name) for name in ("USER_ID", "TASK_ID", "SANDBOX_ID", "PROJECT_ID", "BRANCH_NAME")}
-    assert told == {
+    environment = {name: env.get(name) for name in ("USER_ID", "TASK_ID", "SANDBOX_ID", "PROJECT_ID", "BRANCH_NAME")}
+    assert environment == {
         "USER_ID": owner,
         "TASK_ID": task["id"],
         "SANDBOX_ID": sandbox["id"],

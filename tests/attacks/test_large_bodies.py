@@ -81,7 +81,7 @@ ADMIN = {"Authorization": "Bearer omoi_the-administrators-own-key-of-this-test"}
 
 
 def _forget_peak(api: ApiProcess) -> int:
-    """Start measuring anew: what an earlier test took does not count."""
+    """Restart the measurement, so that earlier tests do not count."""
     assert api.process is not None
     Path(f"/proc/{api.process.pid}/clear_refs").write_text("5")
     return api.peak_rss_kib

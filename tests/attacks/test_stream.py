@@ -48,7 +48,7 @@ async def _post_many(server: Server, place: Place, *, batches: int, each: int) -
 
 
 async def test_nobody_hears_what_is_anothers_whatever_they_ask_for(server: Server, sessions: Sessions) -> None:
-    """Attack 7: no filter, every wildcard, resumed from the beginning; the administrator hears it, so it was told."""
+    """Attack 7: no filter, every wildcard, resumed from the start; the administrator receives it, so it was sent."""
     ada, bob = await a_person(sessions), await a_person(sessions)
     mine, foreign = await a_place(sessions, ada), await a_place(sessions, bob)
     asked: list[dict[str, str]] = [{}, {"types": "*"}, {"types": "sandbox.*,task.*"}, {"since": "1-0-0"}]

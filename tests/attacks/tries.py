@@ -17,7 +17,7 @@ def expect_none(
 ) -> None:
     """Raise `Failed` if any try succeeded, and `Harmless` if there is no wall and one did not.
 
-    Of whoever is not root nothing can be said where only root succeeds.
+    Where only root succeeds, an ordinary user's failure proves nothing.
     """
     harmless = sorted(set(tried) - set(succeeded) - set(() if os.geteuid() == 0 else only_root))
     if is_bare(bench) and harmless:

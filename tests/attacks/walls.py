@@ -26,7 +26,7 @@ with socket.socket(socket.AF_UNIX) as connection:
     try: connection.connect(sys.argv[1]); print('true')
     except OSError: print('false')
 """
-#: In mounts of its own where it may have them, so that where nothing is refused nothing of the host changes either.
+#: In a separate mount namespace if possible, so that the host does not change even if nothing is refused.
 _MOUNT = """
 import ctypes, json
 libc = ctypes.CDLL(None, use_errno=True)
@@ -76,11 +76,11 @@ import json, os
 try: os.close(os.open('/dev/tty', os.O_RDWR)); print('true')
 except OSError: print('false')
 """
-#: Into a terminal of its own: the kernel itself forbids others.
+#: Into its own terminal: the kernel itself forbids others.
 _TYPE = """
 import fcntl, json, os, pty, select, sys, termios
 outer, inner = pty.openpty()
-told, tell = os.pipe()
+reader, writer = os.pipe()
 if os.fork() == 0:
     os.setsid()
     fcntl.ioctl(inner, termios.TIOCSCTTY, 0)
@@ -166,8 +166,8 @@ async def there_is_no_terminal(bench: Bench) -> None:
     # Where there is no wall, nobody hands a terminal on either, so there it gets one.
     program = bench.code(_TERMINAL)
     command = bench.code(_UNDER_A_TERMINAL, *program) if is_bare(bench) else program
-    told = await bench.exec(await bench.shared(), command)
-    expect(told.stdout.strip() == b"false", "a command has a controlling terminal")
+    result = await bench.exec(await bench.shared(), command)
+    expect(result.stdout.strip() == b"false", "a command has a controlling terminal")
 
 
 @_type(Guarantee.ISOLATION)

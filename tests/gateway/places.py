@@ -61,7 +61,7 @@ class GatewaySocket:
 
     @property
     def own(self) -> str:
-        """The path of its own calls of the API."""
+        """The path of its calls to the API."""
         return f"/api/v1/sandboxes/{self.sandbox.id}"
 
     def client(self, *, token: str | None = None, **headers: str) -> ClientSession:

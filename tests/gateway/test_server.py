@@ -1,4 +1,4 @@
-"""The gateway as a process of its own: killed, started again, asked to stop."""
+"""The gateway as a separate process: killed, restarted, asked to stop."""
 
 import asyncio
 import signal

@@ -31,5 +31,5 @@ async def test_many_who_ask_at_once_are_answered_by_one_try(short_tmp: Path) -> 
     availability = Availability(settings)
     answers = await asyncio.gather(*(availability.of(["daytona"]) for _ in range(5)))
 
-    # Each try words its complaint anew.
+    # Each try has a different message.
     assert len({id(answer["daytona"]) for answer in answers}) == 1

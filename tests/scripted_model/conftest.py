@@ -48,7 +48,7 @@ async def serve(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[Model]]
 
 @pytest.fixture
 def options(tmp_path: Path) -> Callable[..., ClaudeAgentOptions]:
-    """Options for an agent that works at a task, in a workspace of its own."""
+    """Options for an agent that works on a task in its own workspace."""
 
     def make(served: Model, task: str, *, workspace: str = "workspace", **more: Any) -> ClaudeAgentOptions:
         folder = tmp_path / workspace

@@ -43,7 +43,7 @@ match: wait
 steps:
   - {tool: Bash, input: {command: "until [ -e go ]; do python3 -c 'import time; time.sleep(0.05)'; done; echo waited"}}
   - {tool: Bash, input: {command: echo rest}}
-  - text: "{{output}}; told: {{message}}"
+  - text: "{{output}}; message: {{message}}"
 on_message:
   - match: 'C\\(10, ?5\\)'
     steps:
@@ -161,7 +161,7 @@ async def test_a_message_to_a_working_agent_is_answered_next_and_then_the_rest_p
 
     done = Run(messages)
     assert done.outputs == ["waited", "252", "rest"]
-    assert done.result.result == "rest; told: also print C(10,5)"
+    assert done.result.result == "rest; message: also print C(10,5)"
 
 
 @pytest.mark.parametrize("name", ["scripted", "claude-sonnet-4-5"])
@@ -193,7 +193,7 @@ async def test_a_marked_message_is_answered_however_it_is_handed_over(
 
     done = Run(messages)
     assert done.outputs == ["waited", "252", "rest"]
-    assert done.result.result == f"rest; told: also print C(10,5) {story}"
+    assert done.result.result == f"rest; message: also print C(10,5) {story}"
 
 
 async def test_a_message_after_the_result_is_answered_in_a_new_turn(
@@ -206,9 +206,9 @@ async def test_a_message_after_the_result_is_answered_in_a_new_turn(
         other = await run(client, "Thank you.")
         asked = await run(client, "And C(10, 5)?")
 
-    assert first.result.result == "rest; told: "
-    assert (other.calls, other.result.result) == ([], "rest; told: Thank you.")
-    assert (asked.outputs, asked.result.result) == (["252"], "252; told: And C(10, 5)?")
+    assert first.result.result == "rest; message: "
+    assert (other.calls, other.result.result) == ([], "rest; message: Thank you.")
+    assert (asked.outputs, asked.result.result) == (["252"], "252; message: And C(10, 5)?")
 
 
 async def test_a_repeated_step_is_played_again_and_again(

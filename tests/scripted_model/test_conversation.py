@@ -44,7 +44,7 @@ def test_notes_are_no_part_of_what_was_said() -> None:
     conversation = read_conversation(request)
 
     assert (conversation.prompt, conversation.output) == ("Do the task.", "42")
-    assert (conversation.told, conversation.replies, conversation.message) == (((), ()), 1, None)
+    assert (conversation.injected, conversation.replies, conversation.message) == (((), ()), 1, None)
     assert conversation.workspace == "/somewhere/ws"
 
 
@@ -63,7 +63,7 @@ def test_notes_may_come_as_turns_of_the_system() -> None:
     conversation = read_conversation(request)
 
     assert (conversation.prompt, conversation.workspace) == ("Do the task.", "/somewhere/ws")
-    assert conversation.told == ((), ("one\nmore",), ())
+    assert conversation.injected == ((), ("one\nmore",), ())
 
 
 def test_without_a_note_the_workspace_is_the_sandboxs() -> None:
@@ -74,11 +74,13 @@ def test_without_a_note_the_workspace_is_the_sandboxs() -> None:
 def test_messages_to_a_working_agent_are_found_in_order(*, wrapped: bool) -> None:
     notes = [SURFACED.format("first"), SURFACED.format("second"), "PostToolUse:Bash hook additional context: third"]
     output = result("a", "42" + "".join(f"\n\n<system-reminder>\n{note}\n</system-reminder>" for note in notes))
-    told = [user(output)] if wrapped else [user(result("a", "42")), {"role": "system", "content": "\n\n".join(notes)}]
+    injected = (
+        [user(output)] if wrapped else [user(result("a", "42")), {"role": "system", "content": "\n\n".join(notes)}]
+    )
 
-    conversation = read_conversation({"messages": [user(text("Do it.")), call("a"), *told]})
+    conversation = read_conversation({"messages": [user(text("Do it.")), call("a"), *injected]})
 
-    assert conversation.told == ((), ("first", "second", "third"))
+    assert conversation.injected == ((), ("first", "second", "third"))
     assert (conversation.output, conversation.message) == ("42", "third")
 
 
@@ -93,12 +95,14 @@ def test_messages_come_without_the_platforms_marks_however_they_are_handed_over(
         SURFACED.format(marked("third\n\nof two parts")),
     ]
     output = result("a", "42" + "".join(f"\n\n<system-reminder>\n{note}\n</system-reminder>" for note in notes))
-    told = [user(output)] if wrapped else [user(result("a", "42")), {"role": "system", "content": "\n\n".join(notes)}]
-    request = {"messages": [user(text("Do it.")), call("a"), *told, call("b"), user(text(marked("a new turn")))]}
+    injected = (
+        [user(output)] if wrapped else [user(result("a", "42")), {"role": "system", "content": "\n\n".join(notes)}]
+    )
+    request = {"messages": [user(text("Do it.")), call("a"), *injected, call("b"), user(text(marked("a new turn")))]}
 
     conversation = read_conversation(request)
 
-    assert conversation.told == ((), ("first", "second, C(10,5)", "third\n\nof two parts"), ("a new turn",))
+    assert conversation.injected == ((), ("first", "second, C(10,5)", "third\n\nof two parts"), ("a new turn",))
     assert (conversation.output, conversation.message) == ("42", "a new turn")
 
 
@@ -113,7 +117,7 @@ def test_a_later_prompt_is_a_message_but_marks_and_skills_are_not() -> None:
         ]
     }
 
-    assert read_conversation(request).told == ((), (), ("Go on.",))
+    assert read_conversation(request).injected == ((), (), ("Go on.",))
 
 
 def test_a_call_whose_result_was_lost_was_not_played() -> None:
@@ -129,7 +133,7 @@ def test_a_call_whose_result_was_lost_was_not_played() -> None:
         ]
     }
 
-    assert read_conversation(request).told == ((), ("Go on.",))
+    assert read_conversation(request).injected == ((), ("Go on.",))
 
 
 def test_a_result_may_have_several_texts() -> None:
@@ -138,7 +142,7 @@ def test_a_result_may_have_several_texts() -> None:
     assert read_conversation({"messages": [user(text("Do it.")), call("a"), user(output)]}).output == "one\n\ntwo"
 
 
-def test_a_subagent_is_told_by_the_system_prompt_or_by_the_caller() -> None:
+def test_a_subagent_is_recognised_by_the_system_prompt_or_by_the_caller() -> None:
     messages = [user(text("Look."))]
     marked = {"system": [text("x-anthropic-billing-header: cc_is_subagent=true;")], "messages": messages}
 

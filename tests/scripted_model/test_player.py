@@ -18,9 +18,9 @@ def script(*steps: dict[str, Any], **more: Any) -> Script:
     return Script.model_validate({"match": "task", "steps": steps, **more})
 
 
-def after(*told: tuple[str, ...], output: str | None = None, **more: Any) -> Conversation:
+def after(*injected: tuple[str, ...], output: str | None = None, **more: Any) -> Conversation:
     """A conversation with these messages before each reply, the one that is due included."""
-    return Conversation(prompt="task", told=told, output=output, **more)
+    return Conversation(prompt="task", injected=injected, output=output, **more)
 
 
 def played(reply: Reply) -> object:
@@ -62,7 +62,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize(
-    ("told", "due"),
+    ("injected", "due"),
     [
         ([(), ("make it red",)], "r1"),
         ([(), ("make it red",), ()], "r2"),
@@ -78,14 +78,16 @@ MESSAGES = {
         ([("red",)], "r1"),
     ],
 )
-def test_a_message_that_matches_is_answered_next_then_the_rest(told: list[tuple[str, ...]], due: str) -> None:
-    assert played(choose_reply(script(bash("1"), bash("2"), {"text": "end"}, **MESSAGES), after(*told))) == due
+def test_a_message_that_matches_is_answered_next_then_the_rest(injected: list[tuple[str, ...]], due: str) -> None:
+    assert played(choose_reply(script(bash("1"), bash("2"), {"text": "end"}, **MESSAGES), after(*injected))) == due
 
 
 def test_a_subagent_plays_its_own_steps_and_heeds_no_messages() -> None:
     play = script(bash("1"), {"text": "end"}, on_subagent=[bash("s"), {"text": "below"}], **MESSAGES)
 
-    replies = [choose_reply(play, after(*told, is_subagent=True)) for told in ([("red",)], [(), ()], [(), (), ()])]
+    replies = [
+        choose_reply(play, after(*injected, is_subagent=True)) for injected in ([("red",)], [(), ()], [(), (), ()])
+    ]
 
     assert [played(reply) for reply in replies] == ["s", "below", "below"]
 
@@ -137,7 +139,9 @@ def test_a_reply_carries_what_its_step_asks_for() -> None:
 def test_the_places_of_steps_differ() -> None:
     play = script(bash("1"), on_subagent=[bash("s")], **MESSAGES)
 
-    places = [choose_reply(play, told).step for told in (after(()), after(("red",)), after((), is_subagent=True))]
+    places = [
+        choose_reply(play, injected).step for injected in (after(()), after(("red",)), after((), is_subagent=True))
+    ]
 
     assert places == ["steps[0]", "on_message[0].steps[0]", "on_subagent[0]"]
 

@@ -34,7 +34,7 @@ def caused_by(cause: Exception) -> Exception:
         (None, False),
     ],
 )
-def test_a_full_disk_is_recognised_whoever_reports_it(error: Exception | None, *, full: bool) -> None:
+def test_a_full_disk_is_recognised_in_every_error(error: Exception | None, *, full: bool) -> None:
     assert disk.is_disk_full(error) is full
 
 

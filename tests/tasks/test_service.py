@@ -96,7 +96,7 @@ async def test_ends_caused_by_the_platform_use_up_no_attempts(session: AsyncSess
     assert waits[:3] == [BACKOFF, 2 * BACKOFF, 4 * BACKOFF]
     assert waits[-1] == service.MAX_BACKOFF
 
-    # The work still has as many attempts as it was given, and its back-off starts anew.
+    # The work still has as many attempts as before, and its back-off starts again.
     await running(session, bus, task)
     await service.give_back(session, bus, task, cause=EndCause.WORK, reason="it broke", backoff=BACKOFF, now=NOON)
     assert (task.status, task.not_before) == ("pending", NOON + BACKOFF)

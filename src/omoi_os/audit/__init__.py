@@ -1,1 +1,1 @@
-"""What happened that should not: kept for administrators, bounded however often it happens."""
+"""The audit trail: refused calls and account changes, kept for administrators and bounded in size."""

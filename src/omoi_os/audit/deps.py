@@ -1,4 +1,4 @@
-"""The audit trail as a dependency of routes."""
+"""The route dependency of the audit trail."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The table of the audit trail, and what it tells of."""
+"""The table of the audit trail and its kinds of entries."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -28,28 +28,28 @@ class AuditKind(StrEnum):
 
 
 class ActorKind(StrEnum):
-    """Who may be named as its cause."""
+    """Who caused an entry."""
 
-    SANDBOX = "sandbox"  #: its worker, its agent, or whoever has its token
+    SANDBOX = "sandbox"  #: its worker, its agent, or another program with its token
     USER = "user"  #: a person, by their e-mail address
     PLATFORM = "platform"  #: the platform itself
 
 
 class AuditEntry(Base):
-    """One kind of thing that one sandbox did within one hour, with the number of times; or one change by a person."""
+    """One kind of action of one sandbox within one hour, with a count; or one change by a person."""
 
     __tablename__ = "audit_entries"
     __table_args__ = (UniqueConstraint("actor_kind", "actor_id", "kind", "hour"),)
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid7)
-    #: When it was first seen, in which hour that is (the moment itself for a person), and when it was last seen.
+    #: When it was first seen, the hour of that (for a person the moment itself), and when it was last seen.
     at: Mapped[datetime] = mapped_column(index=True)
     hour: Mapped[datetime]
     last_at: Mapped[datetime]
     kind: Mapped[str]
     actor_kind: Mapped[str]
     actor_id: Mapped[str]
-    #: What it was done to, and the circumstances, the first time.
+    #: The object and the details of the first occurrence.
     subject: Mapped[str]
     detail: Mapped[str]
     count: Mapped[int] = mapped_column(BigInteger)

@@ -15,7 +15,7 @@ _KEY = ("actor_kind", "actor_id", "kind", "hour")
 
 
 async def add(session: AsyncSession, values: dict[str, str], *, times: int, now: datetime, alone: bool = False) -> None:
-    """A row for this actor, kind and hour, or more of the one that is there; with `alone` a row of its own."""
+    """Insert a row for this actor, kind and hour, or raise the existing row's count; with `alone` always insert."""
     hour = now if alone else now.replace(minute=0, second=0, microsecond=0)
     row = {"id": uuid7(), "at": now, "hour": hour, "last_at": now, "count": times} | values
     statement = insert(AuditEntry).values(row)
@@ -26,7 +26,7 @@ async def add(session: AsyncSession, values: dict[str, str], *, times: int, now:
 async def list_entries(
     session: AsyncSession, *, kind: str | None, actor_id: str | None, limit: int, before: UUID | None
 ) -> Sequence[AuditEntry]:
-    """Newest first."""
+    """Return entries, newest first."""
     query = select(AuditEntry).order_by(AuditEntry.id.desc()).limit(limit)
     if kind is not None:
         query = query.where(AuditEntry.kind == kind)
@@ -38,5 +38,5 @@ async def list_entries(
 
 
 async def delete_before(session: AsyncSession, moment: datetime) -> None:
-    """Let go of what was last seen before a moment."""
+    """Delete entries last seen before a moment."""
     await session.execute(delete(AuditEntry).where(AuditEntry.at < moment, AuditEntry.last_at < moment))

@@ -1,4 +1,4 @@
-"""The audit trail of a process: the first of a kind is a row at once, what follows soon is only counted."""
+"""Write to the audit trail: the first entry of a kind is stored at once, repetitions are counted."""
 
 import asyncio
 import logging
@@ -18,18 +18,18 @@ from omoi_os.printable import one_line
 
 log = logging.getLogger(__name__)
 
-#: For so long the same of the same actor is counted in memory, then the count is written.
+#: How long repetitions of one actor are counted in memory before the count is stored.
 PAUSE_SECONDS = 10.0
-#: Whoever asked is not kept waiting for a slow database.
+#: How long a request waits for a slow database.
 WRITE_SECONDS = 5.0
-#: How many actors and kinds are told apart at a time in one process.
+#: How many actors and kinds one process counts separately.
 MAX_KEYS = 10_000
 MAX_SUBJECT, MAX_DETAIL = 200, 500
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a sandbox did, and to what. Its texts may be hostile."""
+    """One action of a sandbox and its object. The texts may be hostile."""
 
     kind: AuditKind
     actor_id: str
@@ -39,19 +39,19 @@ class Entry:
 
 
 def foreign(sandbox_id: str, wanted: str, detail: str) -> Entry:
-    """A sandbox's token was used on the place of another one, or of one that does not exist."""
+    """Return the entry for a sandbox's token used for another sandbox, or for one that does not exist."""
     return Entry(AuditKind.FOREIGN_SANDBOX, sandbox_id, wanted, detail)
 
 
 def refused(sandbox_id: str, call: str, reason: str) -> Entry:
-    """A sandbox asked for something that it may not do."""
+    """Return the entry for a call that a sandbox may not make."""
     return Entry(AuditKind.REFUSED_CALL, sandbox_id, call, reason)
 
 
 async def write(
     session: AsyncSession, entry: Entry, *, masker: Masker, now: datetime, times: int = 1, alone: bool = False
 ) -> None:
-    """Put it into the trail with the caller's transaction, masked, bounded and on one line.
+    """Store an entry in the caller's transaction, masked, bounded and on one line.
 
     With `alone` it is not counted together with others of its actor and kind: each has its own subject and detail.
     """
@@ -66,7 +66,7 @@ async def write(
 
 
 async def record_action(session: AsyncSession, actor: str, kind: AuditKind, *, subject: str, detail: str) -> None:
-    """Record what a person, named by e-mail address, changed about accounts. Each change is an entry of its own."""
+    """Record a change to accounts by a person, named by e-mail address. Each change is a separate entry."""
     values = {
         "kind": kind.value,
         "actor_kind": ActorKind.USER.value,
@@ -78,7 +78,7 @@ async def record_action(session: AsyncSession, actor: str, kind: AuditKind, *, s
 
 
 class Trail:
-    """Writes at most twice in a pause for one actor and kind, however often it is told."""
+    """Store at most two rows per pause for one actor and kind, however many entries there are."""
 
     def __init__(self, sessions: Sessions, masker: Masker, *, pause: float = PAUSE_SECONDS) -> None:
         self._sessions, self._masker, self._pause = sessions, masker, pause
@@ -86,13 +86,13 @@ class Trail:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def record(self, entry: Entry) -> None:
-        """The entry is in the table, or counted to be; a database that does not answer stops nobody."""
+        """Store or count an entry. A database that does not answer delays no request for long."""
         key = (entry.kind, entry.actor_kind, entry.actor_id)
         if key in self._counted:
             self._counted[key] = entry, self._counted[key][1] + 1
             return
         if len(self._counted) >= MAX_KEYS:
-            log.warning("audit: too many actors at once; not written: %s of %s", entry.kind, one_line(entry.actor_id))
+            log.warning("audit: too many actors at once; not stored: %s of %s", entry.kind, one_line(entry.actor_id))
             return
         self._counted[key] = entry, 0
         asyncio.get_running_loop().call_later(self._pause, self._settle, key)
@@ -100,7 +100,7 @@ class Trail:
         await self._write(entry, times=1)
 
     async def close(self) -> None:
-        """Write what is only counted yet."""
+        """Store the counts that are only in memory."""
         for key in list(self._counted):
             self._settle(key)
         await asyncio.gather(*self._tasks)
@@ -120,4 +120,4 @@ class Trail:
             async with asyncio.timeout(WRITE_SECONDS), self._sessions.begin() as session:
                 await write(session, entry, masker=self._masker, now=datetime.now(UTC), times=times)
         except (SQLAlchemyError, OSError, TimeoutError) as error:
-            log.warning("audit: %d entries are not written: %s", times, error)
+            log.warning("audit: %d entries could not be stored: %s", times, error)

@@ -1,1 +1,1 @@
-"""Wake-ups and fan-out between processes; never the truth."""
+"""The bus: wake-ups between processes. It carries no facts."""

@@ -1,4 +1,4 @@
-"""The bus: wake-ups between processes. A lost one costs a moment, never a fact: the truth is in the tables."""
+"""The bus's interface. A lost wake-up costs time, never a fact: all facts are in the tables."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
@@ -16,12 +16,12 @@ class Topic(StrEnum):
     SANDBOXES = "sandboxes"  #: a sandbox's row was made or changed its state; the key is its id
     MESSAGES = "messages"  #: something was said to a sandbox's agent; the key is the sandbox's id
     ACCESS = "access"  #: a key, a session or a user's rights have changed; the key is the user's id
-    STREAM = "stream"  #: events were added; there is no key. Whoever reads the outbox listens to every topic
+    STREAM = "stream"  #: events were added; there is no key. Readers of the outbox listen to every topic
 
 
 @dataclass(frozen=True, slots=True)
 class Wakeup:
-    """Something about `key` has changed. `resync` means: anything may have, look at everything."""
+    """Something about `key` has changed. `resync` means that anything may have changed."""
 
     topic: Topic
     key: str
@@ -30,7 +30,7 @@ class Wakeup:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A wake-up for a transaction on a bare connection: what that has to notify, and what is to be called behind it."""
+    """A wake-up of a transaction on a bare connection: what to notify in it, and what to call after its commit."""
 
     channel: str = ""
     payload: str | None = None
@@ -38,13 +38,13 @@ class Notice:
 
 
 class Bus(Protocol):
-    """Carries wake-ups."""
+    """Send and receive wake-ups."""
 
     async def announce(self, session: AsyncSession, topic: Topic, key: str) -> None:
-        """Wake the listeners once the session's transaction has committed; never if it has not."""
+        """Wake the listeners when the session's transaction commits, and not if it rolls back."""
 
     def notice(self, topic: Topic, key: str) -> Notice:
-        """The same for a transaction on a bare connection, which does with it what it says."""
+        """Return the wake-up of a transaction on a bare connection, for the caller to send."""
 
     def listen(self, *topics: Topic) -> AbstractAsyncContextManager[AsyncIterator[Wakeup]]:
-        """Wake-ups from now on. A `resync` comes first, and again after every lost connection."""
+        """Receive wake-ups from now on. A `resync` comes first, and again after every lost connection."""

@@ -1,4 +1,4 @@
-"""Which bus the settings choose."""
+"""Open the bus that the settings choose."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,11 +10,11 @@ from omoi_os.config import Settings
 
 @asynccontextmanager
 async def open_bus(settings: Settings, database_url: str) -> AsyncIterator[Bus]:
-    """Redis if it is set, else the database itself. Every process of an installation has to choose alike."""
+    """Open Redis if it is configured, else the database. All processes of an installation must use the same bus."""
     if settings.redis_url is None:
         yield PostgresBus(database_url)
         return
-    # Loading it takes a tenth of every start, and few have a Redis.
+    # Import it only if needed: loading it takes a tenth of every start.
     from omoi_os.bus.redis import RedisBus
 
     bus = RedisBus(settings.redis_url)

@@ -1,16 +1,16 @@
-"""What one listener has not looked at yet."""
+"""The wake-ups that one listener has not processed yet."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 
 from omoi_os.bus.base import Topic, Wakeup
 
-#: Beyond so many, looking at everything is cheaper than looking at each.
+#: Beyond this number, checking everything is cheaper than checking each.
 LIMIT = 10_000
 
 
 class Inbox:
-    """Bounded: more wake-ups than it holds become one `resync` for each topic."""
+    """A bounded queue: when it overflows, its wake-ups become one `resync` per topic."""
 
     def __init__(self, topics: Iterable[Topic]) -> None:
         self._topics = tuple(dict.fromkeys(topics))
@@ -26,13 +26,13 @@ class Inbox:
             self._queue.put_nowait(Wakeup(Topic(topic), key))
 
     def resync(self) -> None:
-        """Anything may have changed: this takes the place of all that waits."""
+        """Replace all queued wake-ups by a `resync` for each topic."""
         while not self._queue.empty():
             self._queue.get_nowait()
         for topic in self._topics:
             self._queue.put_nowait(Wakeup(topic, "", resync=True))
 
     async def wakeups(self) -> AsyncIterator[Wakeup]:
-        """One after the other, as they come."""
+        """Yield the wake-ups as they arrive."""
         while True:
             yield await self._queue.get()

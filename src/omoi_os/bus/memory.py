@@ -13,17 +13,17 @@ from omoi_os.bus.pending import Announcement, announce_at
 
 
 class MemoryBus:
-    """Hands each committed announcement to every listener."""
+    """Send each committed announcement to every listener."""
 
     def __init__(self) -> None:
         self._listeners: list[Inbox] = []
 
     async def announce(self, session: AsyncSession, topic: Topic, key: str) -> None:
-        """Kept until the session commits; dropped when it rolls back."""
+        """Send the wake-up when the session commits; drop it when it rolls back."""
         announce_at("after_commit", session, (topic, key), self._committed)
 
     def notice(self, topic: Topic, key: str) -> Notice:
-        """Told when the caller says that it has committed."""
+        """Return a wake-up that the caller sends after its commit."""
         return Notice(committed=partial(self._send, [(topic, key)]))
 
     def _committed(self, _session: Session, announced: Sequence[Announcement]) -> None:
@@ -36,7 +36,7 @@ class MemoryBus:
 
     @asynccontextmanager
     async def listen(self, *topics: Topic) -> AsyncIterator[AsyncIterator[Wakeup]]:
-        """Wake-ups from now on, after a `resync`."""
+        """Receive wake-ups from now on, after a `resync`."""
         inbox = Inbox(topics)
         inbox.resync()
         self._listeners.append(inbox)

@@ -1,4 +1,4 @@
-"""Wake-ups that wait for the commit of a session."""
+"""Wake-ups that are sent when a session commits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Send = Callable[[Session, Sequence[Announcement]], None]
 
 @dataclass(slots=True)
 class _Pending:
-    """What one transaction has announced. Another transaction of the same session begins with nothing."""
+    """The wake-ups of one transaction. The session's next transaction starts with none."""
 
     send: Send
     transaction: SessionTransaction | None = None
@@ -33,7 +33,7 @@ class _Pending:
 def announce_at(
     moment: Literal["before_commit", "after_commit"], session: AsyncSession, announcement: Announcement, send: Send
 ) -> None:
-    """Hand what the session's transaction announced to `send` when it commits; never if it does not."""
+    """Pass the transaction's wake-ups to `send` when it commits, and not if it rolls back."""
     sync = session.sync_session
     pending: _Pending | None = sync.info.get(_Pending)
     if pending is None or pending.send != send:

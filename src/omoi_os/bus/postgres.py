@@ -1,4 +1,4 @@
-"""The bus on PostgreSQL: NOTIFY inside the transaction, LISTEN on a connection of its own."""
+"""The bus on PostgreSQL: NOTIFY inside the transaction, LISTEN on a separate connection."""
 
 import asyncio
 import contextlib
@@ -23,22 +23,22 @@ RECONNECT_SECONDS = 0.5
 
 
 class PostgresBus:
-    """Wake-ups travel as `topic:key` on one channel; the database sends them when the transaction commits."""
+    """Send wake-ups as `topic:key` on one channel; the database delivers them when the transaction commits."""
 
     def __init__(self, database_url: str) -> None:
         self._conninfo = plain_url(database_url)
 
     async def announce(self, session: AsyncSession, topic: Topic, key: str) -> None:
-        """Part of the session's transaction: sent at its commit, all of them together, and only then."""
+        """Notify in the session's transaction, so that all wake-ups are delivered together at its commit."""
         announce_at("before_commit", session, (topic, key), _notify)
 
     def notice(self, topic: Topic, key: str) -> Notice:
-        """Part of the transaction; nothing is left to do afterwards."""
+        """Return a notice for the transaction itself; nothing is called after its commit."""
         return Notice(CHANNEL, f"{topic}:{key}")
 
     @asynccontextmanager
     async def listen(self, *topics: Topic) -> AsyncIterator[AsyncIterator[Wakeup]]:
-        """Wake-ups of these topics; each connection, the first included, begins with a `resync`."""
+        """Receive wake-ups of these topics. Each connection, the first included, starts with a `resync`."""
         inbox = Inbox(topics)
         ready = asyncio.Event()
         task = asyncio.create_task(self._receive(inbox, ready))
@@ -62,7 +62,7 @@ class PostgresBus:
                         topic, _, key = notice.payload.partition(":")
                         inbox.put(topic, key)
             except psycopg.Error as error:
-                log.warning("bus: connection lost, trying again: %s", str(error).strip())
+                log.warning("bus: connection lost, reconnecting: %s", str(error).strip())
             await asyncio.sleep(RECONNECT_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""The bus on Redis: published after the commit, by a task that nobody waits for."""
+"""The bus on Redis: wake-ups are published after the commit by a background task."""
 
 import asyncio
 import contextlib
@@ -22,18 +22,18 @@ from omoi_os.bus.pending import Announcement, announce_at
 log = logging.getLogger(__name__)
 
 CHANNEL = "omoi"
-#: What is published when announcements were lost: everyone looks at everything.
+#: What is published when announcements were lost.
 RESYNC = "*"
 RECONNECT_SECONDS = 0.5
 ANSWER_SECONDS = 5.0
-#: A process may die between its commit and its announcement, so listeners look at everything this often.
+#: A process may die between its commit and its announcement, so listeners resync this often.
 SAFETY_SECONDS = 10.0
-#: Announcements that wait for Redis; beyond so many a resync says the same.
+#: The longest queue of announcements; a longer one is replaced by a resync.
 MAX_WAITING = 10_000
 
 
 class RedisBus:
-    """Redis may vanish and return at any time: nobody fails or waits, and listeners begin anew with a `resync`."""
+    """Publish without waiting for Redis, which may be unavailable at any time; listeners then get a `resync`."""
 
     def __init__(self, url: str, *, safety_seconds: float = SAFETY_SECONDS) -> None:
         self._client = Redis.from_url(
@@ -45,7 +45,7 @@ class RedisBus:
         self._publisher: asyncio.Task[None] | None = None
 
     async def close(self) -> None:
-        """Publish what waits, if Redis takes it at once, and hang up."""
+        """Publish queued announcements if Redis accepts them at once, and disconnect."""
         if self._publisher is not None:
             await asyncio.wait({self._publisher}, timeout=1.0)
             self._publisher.cancel()
@@ -53,11 +53,11 @@ class RedisBus:
         await self._client.aclose()
 
     async def announce(self, session: AsyncSession, topic: Topic, key: str) -> None:
-        """Kept until the session commits; dropped when it rolls back."""
+        """Publish the wake-up when the session commits; drop it when it rolls back."""
         announce_at("after_commit", session, (topic, key), self._committed)
 
     def notice(self, topic: Topic, key: str) -> Notice:
-        """Published when the caller says that it has committed."""
+        """Return a wake-up that the caller publishes after its commit."""
         return Notice(committed=partial(self._send, [(topic, key)]))
 
     def _committed(self, _session: Session, announced: Sequence[Announcement]) -> None:
@@ -72,7 +72,7 @@ class RedisBus:
             self._publisher = asyncio.create_task(self._publish())
 
     async def _publish(self) -> None:
-        """Publish until nothing waits. What Redis does not take is replaced by a resync when it is back."""
+        """Publish until the queue is empty. Announcements that Redis refuses are replaced by a resync later."""
         while self._waiting or self._missed:
             batch, self._waiting = self._waiting, []
             payloads = [f"{topic}:{key}" for topic, key in dict.fromkeys(batch)] + [RESYNC] * self._missed
@@ -84,13 +84,13 @@ class RedisBus:
                 self._missed = False
             except (RedisError, OSError) as error:
                 if not self._missed:
-                    log.warning("bus: Redis takes no announcements, trying again: %s", error)
+                    log.warning("bus: Redis accepts no announcements, retrying: %s", error)
                 self._missed = True
                 await asyncio.sleep(RECONNECT_SECONDS)
 
     @asynccontextmanager
     async def listen(self, *topics: Topic) -> AsyncIterator[AsyncIterator[Wakeup]]:
-        """Wake-ups of these topics; each connection begins with a `resync`, and without one there is one, too."""
+        """Receive wake-ups of these topics. Each connection starts with a `resync`; without one there is one too."""
         inbox = Inbox(topics)
         tried = asyncio.Event()
         task = asyncio.create_task(self._receive(inbox, tried))
@@ -107,7 +107,7 @@ class RedisBus:
             try:
                 await self._receive_once(inbox, tried)
             except (RedisError, OSError) as error:
-                log.warning("bus: connection to Redis lost, trying again: %s", error)
+                log.warning("bus: connection to Redis lost, reconnecting: %s", error)
             inbox.resync()
             tried.set()
             await asyncio.sleep(RECONNECT_SECONDS)

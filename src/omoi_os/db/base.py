@@ -25,7 +25,7 @@ NAMING = {
 
 
 class Base(DeclarativeBase):
-    """Times are UTC with zone; JSON is kept as text, because jsonb refuses what agents may send."""
+    """The base of all tables. Times are UTC with zone; JSON is text, because jsonb refuses some valid JSON."""
 
     metadata = MetaData(naming_convention=NAMING)
     type_annotation_map = {
@@ -42,19 +42,19 @@ Sessions = async_sessionmaker[AsyncSession]
 
 
 def driver_url(url: str) -> str:
-    """The address with the driver this product uses, however the user wrote it."""
+    """Return the address with the driver that the platform uses, however the user wrote it."""
     scheme, separator, rest = url.partition("://")
     return f"postgresql+psycopg{separator}{rest}" if scheme in ("postgres", "postgresql") else url
 
 
 def plain_url(url: str) -> str:
-    """The address as the database's own client library takes it."""
+    """Return the address in the form that the database's own client library accepts."""
     scheme, separator, rest = url.partition("://")
     return f"postgresql{separator}{rest}" if scheme.startswith("postgresql+") else url
 
 
 def make_engine(url: str, *, pool_size: int = 10) -> AsyncEngine:
-    """An engine whose dead connections are noticed before they are used."""
+    """Return an engine that detects closed connections before it uses them."""
     engine = create_async_engine(
         driver_url(url),
         pool_size=pool_size,
@@ -66,22 +66,22 @@ def make_engine(url: str, *, pool_size: int = 10) -> AsyncEngine:
 
 
 def _refuse_if_hung_up(connection: Any, _record: Any, _proxy: Any) -> None:
-    """Have the pool connect anew when the server has closed this connection, which costs no question to it."""
+    """Make the pool reconnect if the server has closed this connection, without a round trip."""
     poll = select.poll()
     poll.register(connection.driver_connection.fileno(), select.POLLIN)
-    # Nobody has asked anything, so that whatever there is to read is a farewell.
+    # No statement is running, so anything to read means that the server closed the connection.
     if poll.poll(0):
         raise DisconnectionError("the server has closed this connection")
 
 
 def make_sessions(engine: AsyncEngine) -> Sessions:
-    """Sessions whose objects stay readable after the commit."""
+    """Return sessions whose objects stay readable after the commit."""
     return async_sessionmaker(engine, expire_on_commit=False)
 
 
 @asynccontextmanager
 async def own_connection(session: AsyncSession) -> AsyncIterator[None]:
-    """Give the session a connection that is closed when the block ends, whose end must be committed by then.
+    """Give the session a connection that is closed when the block ends; commit before that.
 
     For large values: a connection that goes back to the pool keeps the memory that they took.
     """

@@ -1,4 +1,4 @@
-"""The database's clock, by which every process judges ages, leases and expiry."""
+"""The database's clock, which every process uses for ages, leases and expiry."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ def _system() -> datetime:
 
 
 class Clock:
-    """Tell the database's time between two readings by this machine's monotonic clock.
+    """The database's time, advanced between two readings by this machine's monotonic clock.
 
     A jump of this machine's own clock changes nothing. Until the first reading this machine's clock is used.
     """
@@ -37,13 +37,13 @@ class Clock:
         return self._time + timedelta(seconds=time.monotonic() - self._read_at)
 
     async def read(self, session: AsyncSession) -> None:
-        """Take the time from the database."""
+        """Read the time from the database."""
         asked = time.monotonic()
         found: datetime = (await session.execute(_READ)).scalar_one()
         self._read_at, self._time = (asked + time.monotonic()) / 2, found
 
     async def keep(self, sessions: Sessions) -> NoReturn:
-        """Read the database's time again and again, through any outage."""
+        """Read the database's time periodically, retrying through outages."""
         while True:
             with contextlib.suppress(SQLAlchemyError, OSError):
                 async with sessions() as session:

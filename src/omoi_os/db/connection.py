@@ -1,4 +1,4 @@
-"""A connection that knows which of our statements the server holds prepared for it."""
+"""A connection that tracks which of our statements are prepared on the server."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from psycopg import pq
 
 
 class Connection(psycopg.AsyncConnection[tuple[Any, ...]]):
-    """The driver's own, whose rollback takes every prepared statement along: it has the server forget them all."""
+    """The driver's connection, tracking that its rollback deallocates every prepared statement."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        #: The names of ours that can be used as they are.
+        #: The names of our statements that are prepared.
         self.prepared: set[str] = set()
 
     async def rollback(self) -> None:

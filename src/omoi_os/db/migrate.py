@@ -1,4 +1,4 @@
-"""Brings the database to the newest schema, one process at a time."""
+"""Migrate the database to the newest schema, one process at a time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ MIGRATION_LOCK = 0x6F6D6F69
 
 
 def alembic_config(connection: Connection) -> Config:
-    """Alembic on an open connection, with the migrations of this package."""
+    """Return Alembic's configuration for an open connection, with the migrations of this package."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.set_main_option("path_separator", "os")
@@ -28,7 +28,7 @@ def alembic_config(connection: Connection) -> Config:
 
 
 def _check(connection: Connection) -> None:
-    """`SetupError` for a database that this program cannot use, before anything is changed in it."""
+    """Raise `SetupError` for a database that this version cannot use, before anything is changed in it."""
     encoding = connection.execute(text("SHOW server_encoding")).scalar_one()
     name = connection.execute(text("SELECT current_database()")).scalar_one()
     if encoding != "UTF8":
@@ -54,17 +54,17 @@ def _upgrade(connection: Connection) -> None:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """`SetupError` when the server does not answer or refuses us while a part of the platform starts."""
+    """Raise `SetupError` if the server does not answer or refuses the connection while a process starts."""
     try:
         yield
     except OperationalError as error:
-        # The driver's advice comes on lines of its own, set in.
+        # The driver's advice is on separate, indented lines.
         said = [line for line in str(error.orig).splitlines() if line and not line[0].isspace()]
         raise SetupError(f"the database does not answer ({' '.join(said[-1:])}); check DATABASE_URL") from error
 
 
 async def upgrade(database_url: str) -> None:
-    """Apply what is missing. Others that start at the same time wait, then find nothing to do."""
+    """Apply missing migrations. Processes that start at the same time wait, then find nothing to do."""
     engine = make_engine(database_url, pool_size=1)
     try:
         async with engine.begin() as connection:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def find(cluster: Path) -> int | None:
-    """The server's process id. A server's working folder is its cluster, which tells it from a reused id."""
+    """Return the server's process id. Its working folder, the cluster, distinguishes it from a reused id."""
     try:
         pid = int((cluster / "postmaster.pid").read_text().split("\n", 1)[0])
     except (FileNotFoundError, NotADirectoryError, PermissionError, ValueError):
@@ -16,7 +16,7 @@ def find(cluster: Path) -> int | None:
 
 
 def processes_in(cluster: Path) -> Iterator[int]:
-    """Every PostgreSQL process that works in this cluster, the backends that a killed server left behind too."""
+    """Return every PostgreSQL process in this cluster, including backends that a killed server left behind."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal() and _works_in(int(entry.name), cluster):
             yield int(entry.name)

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 #: The longest call is the long poll for messages.
 TIMEOUT = ClientTimeout(total=None, sock_connect=5, sock_read=120)
 
-#: Above this the API is asked before the body is sent, so that its refusal is heard and not lost in a broken pipe.
+#: Above this the API is asked before the body is sent, so that its refusal is not lost in a broken pipe.
 _ASK_FIRST_BYTES = 256 * 1024
 
 _ALLOWED = (

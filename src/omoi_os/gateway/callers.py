@@ -42,7 +42,7 @@ class Caller:
     description: str
     branch: str | None
     model: str | None
-    #: What of the model's host its project allows beyond the allow-list.
+    #: Features of the model's host that its project allows beyond the allow-list.
     model_features: frozenset[str]
     forge: str
     repository: Repository

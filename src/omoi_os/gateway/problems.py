@@ -31,7 +31,7 @@ _MODEL_ERRORS = {
 
 
 def is_model_path(path: str) -> bool:
-    """Whether an agent's CLI is calling, which reads only errors of its own kind."""
+    """Return whether an agent's CLI is calling, which reads only errors in its own format."""
     return path.startswith("/v1/") or path == "/v1"
 
 

@@ -143,7 +143,7 @@ def _listen(folder: Path) -> socket.socket:
     """A listening socket under its final name, which a killed gateway may have left behind.
 
     The sandbox has the folder bound in and its own uid, so the folder and the socket are open to all; the
-    folders above them are not. The socket is made aside and renamed: whoever finds it can connect.
+    folders above them are not. The socket is created aside and renamed, so that a visible one accepts connections.
     """
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)

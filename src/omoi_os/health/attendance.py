@@ -1,4 +1,4 @@
-"""Notices in the API's own process that no orchestrator is running, or that the disk is almost full."""
+"""Detect in the API's process that no orchestrator is running, or that the disk is almost full."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -18,7 +18,7 @@ NO_ORCHESTRATOR = "no_orchestrator"
 
 
 class Attendance:
-    """Remembers, in one API process, since when no orchestrator was connected to the database."""
+    """Track in one API process since when no orchestrator has been connected to the database."""
 
     def __init__(self, settings: Settings | None = None, *, started_at: datetime | None = None) -> None:
         self._settings = settings
@@ -27,7 +27,7 @@ class Attendance:
         self._warn_from = self._missing_since + START
 
     async def warnings(self, session: AsyncSession, *, now: datetime) -> list[WarningOut]:
-        """Every warning of the platform, including those that this process notices itself."""
+        """Return every warning of the platform, including those that this process detects itself."""
         shown = self._with_disk(await warnings.current(session, now=now), now=now)
         if await connected_since(session, ORCHESTRATOR):
             self._missing_since = None
@@ -40,7 +40,7 @@ class Attendance:
         return sorted([*shown, missing], key=lambda warning: warning.since)
 
     def _with_disk(self, shown: list[WarningOut], *, now: datetime) -> list[WarningOut]:
-        """Add that the disk is almost full: an orchestrator may not be able to store that."""
+        """Add a warning if the disk is almost full, because an orchestrator may not be able to store one."""
         if self._settings is None:
             return shown
         found = disk.space(self._settings.data_dir, min_free_gb=self._settings.min_free_gb)

@@ -1,4 +1,4 @@
-"""Whether providers can make sandboxes, asked for now and then."""
+"""Check periodically whether providers can create sandboxes."""
 
 import asyncio
 import time
@@ -10,22 +10,22 @@ from omoi_os.errors import ConfigError, ProviderError, SetupError
 from omoi_os.providers.base import Limits
 from omoi_os.providers.registry import ProviderName, close_provider, make_provider
 
-#: For so long an answer is given again.
+#: How long an answer is reused.
 REMEMBERED_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """How a provider answered when it was last tried."""
+    """The last answer of a provider."""
 
-    #: Why it cannot make sandboxes; None if it can.
+    #: Why it cannot create sandboxes; None if it can.
     reason: str | None = None
-    #: How it limits a sandbox's resources; None if it cannot make sandboxes.
+    #: How it limits a sandbox's resources; None if it cannot create sandboxes.
     limits: Limits | None = None
 
 
 class Availability:
-    """Tries providers out as an orchestrator would, off the loop and not more often than once a minute."""
+    """Try providers as an orchestrator would, outside the event loop and at most once a minute."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -33,7 +33,7 @@ class Availability:
         self._asking = asyncio.Lock()
 
     async def of(self, names: Iterable[str]) -> dict[str, Tried]:
-        """How each of these answered."""
+        """Return the last answer of each of these providers."""
         async with self._asking:
             return {name: await self._ask(name) for name in sorted(set(names))}
 

@@ -8,13 +8,13 @@ from omoi_os.db.base import Base
 
 
 class PlatformWarning(Base):
-    """One condition that one process reports and that a person should know about."""
+    """One condition that one process reports and that needs a person's attention."""
 
     __tablename__ = "platform_warnings"
 
     #: What is wrong, e.g. `disk_full`; the same for every process that reports it.
     key: Mapped[str] = mapped_column(primary_key=True)
-    #: Which process or thing reports it, e.g. `orchestrator 42` or a project's id.
+    #: The reporter, e.g. `orchestrator 42` or a project's id.
     source: Mapped[str] = mapped_column(primary_key=True)
     message: Mapped[str]
     #: When it was first reported, and when it was last confirmed.

@@ -1,4 +1,4 @@
-"""Shows the other orchestrators that this one lives: a database lock that ends with the connection."""
+"""The presence of orchestrators: each holds a database lock that ends with its connection."""
 
 import asyncio
 import contextlib
@@ -15,13 +15,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = 0.5
-#: The name of the connection, by which people see which orchestrators there are.
+#: The name of the connection, which shows operators the running orchestrators.
 NAME = "omoi orchestrator"
 
 
 @asynccontextmanager
 async def presence(conninfo: str) -> AsyncIterator[int]:
-    """A number of one's own, shown as taken for as long as the context lasts."""
+    """Take a presence number and hold its lock until the context ends."""
     owner = secrets.randbits(62)
     held = asyncio.Event()
     task = asyncio.create_task(_hold(conninfo, owner, held))
@@ -35,7 +35,7 @@ async def presence(conninfo: str) -> AsyncIterator[int]:
 
 
 async def is_present(session: AsyncSession, owner: int) -> bool:
-    """Whether the orchestrator with this number lives."""
+    """Return whether the orchestrator with this number is running."""
     free = await session.execute(text("SELECT pg_try_advisory_xact_lock(:owner)"), {"owner": owner})
     return not free.scalar_one()
 
@@ -51,12 +51,12 @@ async def _hold(conninfo: str, owner: int, held: asyncio.Event) -> None:
                 async for _ in connection.notifies():
                     pass
         except psycopg.Error as error:
-            log.warning("presence: connection lost, trying again: %s", str(error).strip())
+            log.warning("presence: connection lost, reconnecting: %s", str(error).strip())
         await asyncio.sleep(RECONNECT_SECONDS)
 
 
 async def connected_since(session: AsyncSession, name: str) -> Sequence[datetime]:
-    """Since when each process that holds a connection of this name does so."""
+    """Return since when each process with a connection of this name has been connected."""
     query = text(
         "SELECT backend_start FROM pg_stat_activity"
         " WHERE application_name = :name AND datname = current_database() ORDER BY backend_start"

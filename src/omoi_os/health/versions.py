@@ -1,4 +1,4 @@
-"""The versions of what this platform is made of, found without loading it."""
+"""The versions of the platform's components, found without importing them."""
 
 import importlib.util
 import re
@@ -11,13 +11,13 @@ _SDK = "claude_agent_sdk"
 
 @cache
 def platform() -> str:
-    """This platform's own."""
+    """Return the platform's version."""
     return version("omoi-os")
 
 
 @cache
 def agent_sdk() -> str | None:
-    """The agent's SDK; None where it is not installed."""
+    """Return the version of the agent's SDK, or None if it is not installed."""
     try:
         return version(_SDK.replace("_", "-"))
     except PackageNotFoundError:
@@ -26,7 +26,7 @@ def agent_sdk() -> str | None:
 
 @cache
 def agent_cli() -> str | None:
-    """The agent's program that came with the SDK; None if that does not say."""
+    """Return the version of the agent's CLI that comes with the SDK, or None if it is unknown."""
     spec = importlib.util.find_spec(_SDK)
     if spec is None or spec.origin is None:
         return None

@@ -18,7 +18,7 @@ STALE = timedelta(minutes=5)
 #: The condition that the disk of the data folder is full or almost so.
 DISK_SPACE = "disk_space"
 
-#: The longest message that is kept.
+#: The maximum length of a message.
 MAX_MESSAGE = 1000
 
 
@@ -43,7 +43,7 @@ async def report(session: AsyncSession, *, key: str, source: str, message: str, 
             set_={
                 "message": new.excluded.message,
                 "updated_at": new.excluded.updated_at,
-                # A condition that had gone stale starts over.
+                # A stale condition counts as new.
                 "since": case(
                     (PlatformWarning.updated_at > now - STALE, PlatformWarning.since), else_=new.excluded.since
                 ),
@@ -53,18 +53,18 @@ async def report(session: AsyncSession, *, key: str, source: str, message: str, 
 
 
 async def clear(session: AsyncSession, *, key: str, source: str) -> None:
-    """Withdraw a reporter's warning. Clearing one that was never reported succeeds. The caller commits."""
+    """Clear a reporter's warning. Clearing one that was never reported succeeds. The caller commits."""
     await session.execute(delete(PlatformWarning).where(PlatformWarning.key == key, PlatformWarning.source == source))
 
 
 async def sources(session: AsyncSession, *, key: str) -> list[str]:
-    """Who has reported this condition and not cleared it."""
+    """Return the reporters that have not cleared this condition."""
     query = select(PlatformWarning.source).where(PlatformWarning.key == key)
     return list((await session.execute(query)).scalars())
 
 
 async def current(session: AsyncSession, *, now: datetime) -> list[WarningOut]:
-    """Every warning that is not stale, oldest first; the same sentence from several reporters is listed once."""
+    """Return every warning that is not stale, oldest first; the same sentence of several reporters is listed once."""
     query = select(PlatformWarning).where(PlatformWarning.updated_at > now - STALE)
     rows = (await session.execute(query.order_by(PlatformWarning.since, PlatformWarning.key))).scalars()
     shown: dict[tuple[str, str], WarningOut] = {}
@@ -74,5 +74,5 @@ async def current(session: AsyncSession, *, now: datetime) -> list[WarningOut]:
 
 
 async def delete_stale(session: AsyncSession, *, now: datetime) -> None:
-    """Remove the rows of reporters that are gone."""
+    """Delete stale rows, whose reporters are gone."""
     await session.execute(delete(PlatformWarning).where(PlatformWarning.updated_at <= now - STALE))

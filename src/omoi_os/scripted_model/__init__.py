@@ -1,1 +1,1 @@
-"""An Anthropic-compatible model server that plays a script."""
+"""The scripted model: an Anthropic-compatible server that replays a script."""

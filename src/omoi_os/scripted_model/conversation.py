@@ -1,6 +1,6 @@
-"""Conversations: what a request to the model says about the run so far.
+"""Read the conversation so far from a request to the model.
 
-The agent's CLI adds notes of its own: in `<system-reminder>` blocks inside the user's turns, or, for models that
+The agent's CLI adds its own notes: in `<system-reminder>` blocks inside the user's turns, or, for models that
 it does not know, in turns whose role is `system`. Messages sent to a working agent travel in these notes.
 """
 
@@ -14,20 +14,20 @@ from omoi_os.protocol.paths import WORKSPACE
 
 _OPEN, _CLOSE = "<system-reminder>", "</system-reminder>"
 
-#: How a note begins that hands over a message: one sent to the CLI, or one that a hook adds to a tool's result.
+#: The start of a note with a message: one sent to the CLI, or one that a hook adds to a tool's result.
 _HANDED_OVER = re.compile(
     r"(?m)^(?:The user sent a new message while you were working:\n"
     r"|(?:Pre|Post)ToolUse(?:Failure)?(?::\S{1,100})? hook additional context: )"
 )
 _HANDED_OVER_END = "\n\nThis is how Claude Code surfaces messages"
 
-#: Texts in the user's turns that nobody sent: an interrupt's mark and the body of a skill.
+#: Texts in the user's turns that no user sent: an interrupt's mark and the body of a skill.
 _NOT_SENT = ("[Request interrupted by user", "Base directory for this skill:")
 
-#: The result that a resumed session makes up for a call whose own result was lost.
+#: The result that a resumed session inserts for a call whose real result was lost.
 _LOST_RESULT = "[Tool call interrupted:"
 
-#: What a resumed session puts into the model's mouth.
+#: A reply that a resumed session inserts for the model.
 _MADE_UP_REPLY = "No response requested."
 
 _WORKING_DIRECTORY = "Primary working directory: "
@@ -36,11 +36,11 @@ _SUBAGENT = "cc_is_subagent=true"
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The run so far, without the notes that the agent's CLI adds for the model's eyes."""
+    """The conversation so far, without the notes that the agent's CLI adds for the model."""
 
     prompt: str
-    #: Messages that came before each reply; the last group came before the reply that is due now.
-    told: tuple[tuple[str, ...], ...] = ((),)
+    #: Messages before each reply; the last group is before the reply that is due now.
+    injected: tuple[tuple[str, ...], ...] = ((),)
     #: The last tool result, `None` before the first.
     output: str | None = None
     workspace: str = WORKSPACE
@@ -48,42 +48,42 @@ class Conversation:
 
     @property
     def replies(self) -> int:
-        """Replies of the model whose effect is known."""
-        return len(self.told) - 1
+        """Return the number of replies whose effect is known."""
+        return len(self.injected) - 1
 
     @property
     def message(self) -> str | None:
-        """The last message that came after the prompt."""
-        return next((group[-1] for group in reversed(self.told) if group), None)
+        """Return the last message after the prompt."""
+        return next((group[-1] for group in reversed(self.injected) if group), None)
 
 
 def read_conversation(request: Mapping[str, Any], *, is_subagent: bool = False) -> Conversation:
-    """Read the body of a request to `/v1/messages`; what has no known form is passed over."""
+    """Read the body of a request to `/v1/messages`, ignoring unknown parts."""
     messages = [message for message in _list(request.get("messages")) if isinstance(message, dict)]
     lost = _lost_calls(messages)
     prompt: str | None = None
-    told: list[list[str]] = [[]]
+    injected: list[list[str]] = [[]]
     output: str | None = None
     for message in messages:
         role = message.get("role")
         if role == "assistant":
             if _was_played(message, lost):
-                told.append([])
+                injected.append([])
             continue
         for block in _blocks(message):
             said, notes = split_notes(_text(block)) if role == "user" else ("", [_text(block)])
-            told[-1].extend(text for note in notes for text in handed_over(note))
+            injected[-1].extend(text for note in notes for text in handed_over(note))
             if block.get("type") == "tool_result":
                 output = said
             elif said and not said.startswith(_NOT_SENT):
                 if prompt is None:
                     prompt = said
                 else:
-                    told[-1].extend(contents(said))
+                    injected[-1].extend(contents(said))
     system = [_text(block) for block in _blocks({"content": request.get("system")})]
     return Conversation(
         prompt=prompt or "",
-        told=tuple(tuple(group) for group in told),
+        injected=tuple(tuple(group) for group in injected),
         output=output,
         workspace=_find_workspace([*system, *(_text(block) for message in messages[:4] for block in _blocks(message))]),
         is_subagent=is_subagent or any(_SUBAGENT in text for text in system),
@@ -91,7 +91,7 @@ def read_conversation(request: Mapping[str, Any], *, is_subagent: bool = False) 
 
 
 def split_notes(text: str) -> tuple[str, list[str]]:
-    """A text without its `<system-reminder>` blocks, and what these blocks say."""
+    """Return a text without its `<system-reminder>` blocks, and the texts of these blocks."""
     head, *pieces = text.split(_OPEN)
     said, notes = [head], []
     for piece in pieces:
@@ -103,13 +103,13 @@ def split_notes(text: str) -> tuple[str, list[str]]:
 
 
 def handed_over(note: str) -> list[str]:
-    """The messages that a note of the CLI hands over to the working agent, without the platform's own marks."""
+    """Return the messages in a note of the CLI, without the platform's marks."""
     pieces = [piece.partition(_HANDED_OVER_END)[0].strip() for piece in _HANDED_OVER.split(note)[1:]]
     return [message for piece in pieces for message in contents(piece)]
 
 
 def _was_played(message: Mapping[str, Any], lost: set[str]) -> bool:
-    """A call whose result was lost is played again; what the CLI made up was never played."""
+    """Ignore inserted results and replies, so that a call whose result was lost is played again."""
     blocks = _blocks(message)
     calls = [block for block in blocks if block.get("type") == "tool_use"]
     if calls:
@@ -135,7 +135,7 @@ def _list(value: object) -> list[Any]:
 
 
 def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The blocks of a content that is one string or a list."""
+    """Return the blocks of a content that is a string or a list."""
     content = message.get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]

@@ -1,4 +1,4 @@
-"""Failures that scripts ask for: how they look, and how often each was given."""
+"""Failures that scripts ask for: their format, and how often each was sent."""
 
 from collections import OrderedDict
 from typing import Any
@@ -16,14 +16,14 @@ _ERROR_TYPES = {
 
 
 class Failures:
-    """How often each step has failed in each run. The runs that were idle longest are forgotten."""
+    """How often each step has failed in each conversation. The least recently used are forgotten."""
 
     def __init__(self, *, limit: int = 10_000) -> None:
         self._counts: OrderedDict[tuple[str, ...], int] = OrderedDict()
         self._limit = limit
 
     def fail_again(self, key: tuple[str, ...], *, times: int) -> bool:
-        """Whether one more failure is due; if so, it counts as given."""
+        """Return whether another failure is due, and count it if so."""
         count = self._counts.pop(key, 0)
         self._counts[key] = min(count + 1, times)
         if len(self._counts) > self._limit:
@@ -32,6 +32,6 @@ class Failures:
 
 
 def error_body(status: int, message: str, *, error_type: str | None = None) -> dict[str, Any]:
-    """An error as the Messages API writes it."""
+    """Return an error in the format of the Messages API."""
     known = _ERROR_TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
     return {"type": "error", "error": {"type": error_type or known, "message": message}}

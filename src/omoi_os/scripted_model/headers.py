@@ -10,17 +10,17 @@ TASK_DESCRIPTION = "x-omoi-task-description"
 #: `1` on an answer that is final: the same request will never succeed, so the task has failed.
 REFUSAL = "x-omoi-refusal"
 
-#: What is sent of each text, so that its header fits into the 8,190 bytes that HTTP servers take for one.
+#: The length to which each text is cut, so that its header fits into the 8,190 bytes that HTTP servers accept.
 MAX_TEXT_BYTES = 4096
 
 
 def task_headers(title: str, description: str | None) -> dict[str, str]:
-    """The headers that tell the scripted model which task is calling."""
+    """Return the headers that identify the calling task to the scripted model."""
     return {TASK_TITLE: _encode(title), TASK_DESCRIPTION: _encode(description or "")}
 
 
 def read_text(value: str | None) -> str | None:
-    """What one header says; `None` without it or when it is not base64."""
+    """Return the value of one header; None if it is missing or not base64."""
     if value is None:
         return None
     try:

@@ -9,20 +9,20 @@ from omoi_os.scripted_model.scripts import Library
 
 
 def wanted_schema(request: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The output format that a request asks for, `None` when it asks for none."""
+    """Return the output format that a request asks for, or None."""
     config = request.get("output_config")
     wanted = config.get("format") if isinstance(config, dict) else None
     return wanted if isinstance(wanted, dict) and wanted.get("type") == "json_schema" else None
 
 
 def schema_name(wanted: Mapping[str, Any]) -> str:
-    """The format's name, else its schema's title: the Messages API itself has no field for it."""
+    """Return the format's name, else its schema's title: the Messages API has no field for it."""
     schema = wanted.get("schema")
     return str(wanted.get("name") or (schema.get("title") if isinstance(schema, dict) else None) or "")
 
 
 def choose_judgement(library: Library, wanted: Mapping[str, Any], *, task: str) -> Reply | None:
-    """The scripted answer; the agent's own requests for a session's title need no script."""
+    """Return the scripted answer. The agent's requests for a session title need no script."""
     answer = library.find_judgement(schema_name(wanted), task)
     if answer is None and _asks_for_a_title(wanted):
         answer = {"title": " ".join(task.split())[:60] or "Untitled"}

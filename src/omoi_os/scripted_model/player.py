@@ -1,4 +1,4 @@
-"""The player: which reply of a script is due in a conversation."""
+"""Decide which reply of a script is due in a conversation."""
 
 import re
 from collections import deque
@@ -11,15 +11,15 @@ from omoi_os.protocol.assignment import NOT_ACCEPTED
 from omoi_os.scripted_model.conversation import Conversation
 from omoi_os.scripted_model.scripts import MAX_MATCHED_CHARS, Fail, Script, Step, Usage
 
-#: What is said when a script has nothing left to say.
+#: The reply after the last step of a script without texts.
 DONE = "done"
 
 _BLANK = re.compile(r"\{\{ ?(output|message) ?\}\}")
 
-#: Inputs that the agent's tools want as absolute paths.
+#: Inputs that the agent's tools need as absolute paths.
 _PATHS = ("file_path", "notebook_path")
 
-#: A step with its place in the script and how many replies are still to be this one.
+#: A step with its place in the script and how many more times it is repeated.
 Due = tuple[str, Step, int]
 
 
@@ -45,14 +45,14 @@ class Reply:
 
 
 def choose_reply(script: Script, conversation: Conversation) -> Reply:
-    """The reply that is due: the same for the same conversation, so a request that is sent again is answered alike.
+    """Return the reply that is due. The same conversation gets the same reply, so a repeated request is safe.
 
     When the work is done and is not accepted, the script is played from its beginning again.
     """
     steps = script.on_subagent if conversation.is_subagent else script.steps
     name = "on_subagent" if conversation.is_subagent else "steps"
     due = deque(_places(name, steps))
-    for turn, messages in enumerate(conversation.told):
+    for turn, messages in enumerate(conversation.injected):
         if not due and any(message.startswith(NOT_ACCEPTED) for message in messages):
             due.extend(_places(name, steps))
         if not conversation.is_subagent:
@@ -69,7 +69,7 @@ def choose_reply(script: Script, conversation: Conversation) -> Reply:
 
 
 def _answers(script: Script, messages: Iterable[str]) -> Iterator[Due]:
-    """The steps that messages call for; of `on_message` the first that matches answers."""
+    """Return the steps that messages trigger: those of the first matching `on_message` entry."""
     for message in messages:
         for index, answer in enumerate(script.on_message):
             if answer.match.search(message[:MAX_MATCHED_CHARS]):
@@ -96,7 +96,7 @@ def _play(step: Step, place: str, *, conversation: Conversation, usage: Usage) -
 
 
 def _fill(value: Any, conversation: Conversation) -> Any:
-    """Put the last tool result and the last injected message where a script asks for them."""
+    """Insert the last tool result and the last injected message where a script asks for them."""
     if isinstance(value, str):
         known = {"output": conversation.output, "message": conversation.message}
         return _BLANK.sub(lambda blank: known[blank[1]] or "", value)

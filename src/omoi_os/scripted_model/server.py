@@ -1,4 +1,4 @@
-"""The server: the Messages API as far as an agent uses it, answered from scripts."""
+"""The server: the part of the Messages API that an agent uses, answered from scripts."""
 
 import asyncio
 import hashlib
@@ -38,7 +38,7 @@ _CLOSING = web.AppKey("closing", asyncio.Event)
 
 
 def make_app(scripts_dir: Path | None) -> web.Application:
-    """The server as an application; `ConfigError` names a script that cannot be played."""
+    """Return the server's application. Raise `ConfigError` naming a script that cannot be played."""
     app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_answer_errors_in_json])
     app[_LIBRARY] = Library(scripts_dir)
     app[_FAILURES] = Failures()
@@ -80,13 +80,13 @@ async def post_message(request: web.Request) -> web.StreamResponse:
 
 
 async def count_tokens(request: web.Request) -> web.Response:
-    """A rough count: four characters are a token."""
+    """Answer with a rough token count: four characters per token."""
     body = await off_loop(json.dumps, await _read_body(request))
     return web.json_response({"input_tokens": len(body) // 4})
 
 
 async def hello(_request: web.Request) -> web.Response:
-    """Say that the server is there."""
+    """Answer that the server is running."""
     return web.json_response({"message": "hello"})
 
 
@@ -99,7 +99,7 @@ async def _read_body(request: web.Request) -> dict[str, Any]:
 
 
 def _parse(raw: bytes) -> Any:
-    """The body; None where it is not JSON, or has more values than any conversation."""
+    """Return the body; None if it is not JSON or has more values than any conversation."""
     if has_too_many_parts(raw):
         return None
     try:
@@ -109,7 +109,7 @@ def _parse(raw: bytes) -> Any:
 
 
 def _task(request: web.Request, conversation: Conversation) -> str:
-    """What scripts are matched against: the task as the gateway tells it, else the prompt."""
+    """Return the texts that scripts are matched against: the task that the gateway names, else the prompt."""
     title = headers.read_text(request.headers.get(headers.TASK_TITLE))
     description = headers.read_text(request.headers.get(headers.TASK_DESCRIPTION))
     if title is None and description is None:
@@ -118,7 +118,7 @@ def _task(request: web.Request, conversation: Conversation) -> str:
 
 
 def _step(request: web.Request, conversation: Conversation, reply: Reply) -> tuple[str, ...]:
-    """Which step of which run this is."""
+    """Return the key of a step in a conversation."""
     prompt = hashlib.sha256(conversation.prompt.encode(errors="replace")).hexdigest()
     return (request.headers.get(_SESSION, prompt), request.headers.get(_AGENT, ""), reply.step)
 
@@ -136,7 +136,7 @@ async def _fail(request: web.Request, reply: Reply, status: str | int, *, stream
 
 async def _stream(request: web.Request, events: Iterable[Event]) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
-    # An agent that was interrupted or killed does not wait for the end of its reply.
+    # An interrupted or killed agent does not wait for the end of its reply.
     with suppress(ConnectionResetError):
         await response.prepare(request)
         for event in events:
@@ -155,7 +155,7 @@ async def _end_delays(app: web.Application) -> None:
 
 
 def _refusal(sentence: str) -> web.Response:
-    """A final error. The agent's CLI repeats most kinds of 400 with fewer features, but not one about billing."""
+    """Answer with a final error: the agent's CLI retries most kinds of 400, but not billing errors."""
     body = error_body(400, sentence, error_type="billing_error")
     return web.json_response(body, status=400, headers={headers.REFUSAL: "1"})
 

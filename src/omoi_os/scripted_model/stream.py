@@ -1,4 +1,4 @@
-"""Replies as the Messages API writes them: one JSON object, or a stream of events."""
+"""Replies in the format of the Messages API: one JSON object, or a stream of events."""
 
 import json
 import secrets
@@ -15,7 +15,7 @@ Event = dict[str, Any]
 
 
 def to_message(reply: Reply) -> dict[str, Any]:
-    """The whole reply, for a request that does not stream."""
+    """Return the whole reply, for a request that does not stream."""
     blocks: list[dict[str, Any]] = []
     if reply.text is not None:
         blocks.append({"type": "text", "text": reply.text})
@@ -35,7 +35,7 @@ def to_message(reply: Reply) -> dict[str, Any]:
 
 
 def to_events(message: dict[str, Any]) -> Iterator[Event]:
-    """The events that stream a message."""
+    """Yield the events that stream a message."""
     usage = {**message["usage"], "output_tokens": 1}
     yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None, "usage": usage}}
     for index, block in enumerate(message["content"]):
@@ -49,7 +49,7 @@ def to_events(message: dict[str, Any]) -> Iterator[Event]:
 
 
 def cut(message: dict[str, Any]) -> Iterator[Event]:
-    """The events of a stream that breaks in the middle of the message's first block."""
+    """Yield the events of a stream that breaks in the middle of the message's first block."""
     events = to_events(message)
     yield next(events)
     yield next(events)
@@ -60,7 +60,7 @@ def cut(message: dict[str, Any]) -> Iterator[Event]:
 
 
 def encode(event: Event) -> bytes:
-    """One server-sent event."""
+    """Return one server-sent event."""
     return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
 
 

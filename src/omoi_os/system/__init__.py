@@ -1,1 +1,1 @@
-"""The machine under the platform: durable files, free space, child processes, limits."""
+"""The host: durable files, free space, child processes, limits."""

@@ -1,4 +1,4 @@
-"""Free space of the data folder: whether new work may start, and how a full disk is recognised and named."""
+"""Measure the free space of the data folder, and recognise and describe a full disk."""
 
 import asyncio
 import errno
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _GIB = 1024**3
-#: The floor is never more than this part of the disk: on a small one a fixed size would stop everything.
+#: The floor is at most this share of the disk: on a small disk a fixed size would stop everything.
 _MAX_SHARE = 0.05
-#: Below this part of the floor the disk counts as full: what needs space waits instead of failing.
+#: Below this share of the floor the disk counts as full: writers wait instead of failing.
 _FULL_SHARE = 0.1
 
 _FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -21,7 +21,7 @@ _FULL_TEXT = "No space left on device"
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What is free of a disk, in bytes, and what has to stay free."""
+    """The free space of a disk, in bytes, and how much must stay free."""
 
     path: Path
     free: int
@@ -30,12 +30,12 @@ class Space:
 
     @property
     def is_low(self) -> bool:
-        """Whether no new work may start."""
+        """Return whether the disk is too full for new work to start."""
         return self.free < self.floor
 
     @property
     def is_full(self) -> bool:
-        """Whether what needs space has to wait."""
+        """Return whether writers must wait for space."""
         return self.free < self.floor * _FULL_SHARE
 
     def describe(self) -> str:
@@ -50,7 +50,7 @@ class Space:
 
 
 def space(path: Path, *, min_free_gb: float) -> Space:
-    """Measure the disk of a folder. One that cannot be measured, because it does not exist yet, has space."""
+    """Measure the disk of a folder. A folder that does not exist yet counts as having space."""
     try:
         found = os.statvfs(path)
     except OSError:
@@ -61,16 +61,16 @@ def space(path: Path, *, min_free_gb: float) -> Space:
 
 
 async def wait_for_space(path: Path, *, min_free_gb: float, seconds: float) -> Space:
-    """Wait, not longer than this, until the disk is not full; return what was measured last."""
+    """Wait until the disk is not full, at most this long; return the last measurement."""
     until = time.monotonic() + seconds
     while (found := space(path, min_free_gb=min_free_gb)).is_full and time.monotonic() < until:  # noqa: ASYNC110
-        # Nothing announces that space was freed.
+        # Poll, because nothing announces that space was freed.
         await asyncio.sleep(1.0)
     return found
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Return whether an error, or what caused it, says that a disk is full."""
+    """Return whether an error, or one of its causes, means that a disk is full."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -1,4 +1,4 @@
-"""Files that survive a power cut: what these functions have returned from is on disk.
+"""Files that survive a power cut: when these functions return, their changes are on disk.
 
 A rename alone is not enough: after a cut the new name may lead to an empty file, or the old name may be back.
 """
@@ -21,7 +21,7 @@ def write(path: "str | os.PathLike[str]", content: bytes, *, mode: int = 0o600) 
 
 
 def create(path: "str | os.PathLike[str]", content: bytes, *, mode: int = 0o600) -> bool:
-    """Write a file that does not exist yet; False if another process was first, whose content stays."""
+    """Create a file; return False if another process was first, whose content stays."""
     draft = _draft(path, content, mode=mode)
     try:
         # A hard link, unlike a rename, fails when the name is taken.
@@ -35,7 +35,7 @@ def create(path: "str | os.PathLike[str]", content: bytes, *, mode: int = 0o600)
 
 
 def make_folder(path: "str | os.PathLike[str]", *, mode: int = 0o777) -> None:
-    """Make a folder and its parents, each with its name on disk. One that exists already is left as it is."""
+    """Create a folder and its parents, each with its name on disk. An existing folder is not changed."""
     parent = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(parent):
         make_folder(parent)
@@ -47,12 +47,12 @@ def make_folder(path: "str | os.PathLike[str]", *, mode: int = 0o777) -> None:
 
 
 def sync_folder(path: "str | os.PathLike[str]") -> None:
-    """Have the names in a folder on disk."""
+    """Flush the names in a folder to disk."""
     sync(path, os.O_DIRECTORY)
 
 
 def sync(path: "str | os.PathLike[str]", flags: int = 0) -> None:
-    """Have the content of a file on disk."""
+    """Flush the content of a file to disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
     try:
         os.fsync(descriptor)
@@ -75,7 +75,7 @@ def _draft(path: "str | os.PathLike[str]", content: bytes, *, mode: int) -> str:
 
 
 def sync_tree(path: "str | os.PathLike[str]") -> None:
-    """Have every file and folder below a folder on disk, links not followed."""
+    """Flush every file and folder below a folder to disk, without following links."""
     for folder, _, names in os.walk(path, topdown=False):
         for name in names:
             file = os.path.join(folder, name)
@@ -85,7 +85,7 @@ def sync_tree(path: "str | os.PathLike[str]") -> None:
 
 
 def sync_file_system(path: "str | os.PathLike[str]") -> None:
-    """Have everything that was written to the file system of this path on disk: for trees of many files."""
+    """Flush the whole file system of this path to disk; meant for trees of many files."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         _sync_fs(descriptor)

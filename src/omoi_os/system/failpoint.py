@@ -1,9 +1,9 @@
-"""Points at which a process may be told to die, so that tests can hit the moments that matter."""
+"""Failpoints: places at which tests can make a process die."""
 
 import os
 import signal
 
-#: `FAIL=name:7` kills the process when it comes to that point for the seventh time. Nothing but tests sets it.
+#: `FAIL=name:7` kills the process when it reaches that point for the seventh time. Only tests set it.
 _NAME, _, _TIMES = os.environ.get("FAIL", "").partition(":")
 _left = {_NAME: int(_TIMES or 1)} if _NAME else {}
 
@@ -11,7 +11,7 @@ ARMED = bool(_left)
 
 
 def reach(name: str) -> None:
-    """Die here if it was asked for; without `FAIL` this does nothing."""
+    """Kill this process if `FAIL` names this point; otherwise do nothing."""
     if name in _left:
         _left[name] -= 1
         if _left[name] <= 0:

@@ -1,4 +1,4 @@
-"""The garbage collector of a process that serves: its pauses are everyone's."""
+"""Tune the garbage collector of a server process, whose pauses delay every request."""
 
 import gc
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from contextlib import contextmanager
 
 
 def spare_what_stays() -> None:
-    """Keep the garbage collector away from what was loaded: it lives on, and a look at all of it stops everyone."""
+    """Exclude loaded modules from collection: they are never garbage, and scanning them pauses the process."""
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
 
 
 @contextmanager
 def at_rest() -> Iterator[None]:
-    """While modules are loaded nothing becomes garbage, and looking for it takes an eighth of the time."""
+    """Disable collection while modules are loaded, when nothing becomes garbage and scanning is wasted time."""
     gc.disable()
     try:
         yield

@@ -1,4 +1,4 @@
-"""The identity of a data folder: a file in it, so that a folder that was moved is still the same installation."""
+"""The identity of a data folder: a file in it, so that a moved folder is still the same site."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ _ID = re.compile(r"[0-9a-f]{16,64}", re.ASCII)
 
 
 def site_of(data_dir: Path) -> str:
-    """Return the identity of a data folder, and create it on first use. `SetupError` when the file is damaged."""
+    """Return the identity of a data folder; create it on first use. Raise `SetupError` if the file is damaged."""
     path = data_dir / FILE
     try:
         found = path.read_text(errors="replace").strip()
@@ -26,14 +26,14 @@ def site_of(data_dir: Path) -> str:
         found = path.read_text(errors="replace").strip()
     if not _ID.fullmatch(found):
         raise SetupError(
-            f"{path} is damaged, so this data folder is not known any more: write the folder's id into it"
+            f"{path} is damaged, so this data folder cannot be identified: write the folder's id into it"
             " (16 hexadecimal digits, column site of its sandboxes), or remove the file to start as a new installation"
         )
     return found
 
 
 def _first(data_dir: Path) -> str:
-    """Return a new identity. Folders of versions that had no such file were known by machine and path."""
+    """Return a new identity. Folders without the file, from older versions, are identified by machine and path."""
     if (data_dir / "sandboxes").is_dir() or (data_dir / "repos").is_dir():
         return hashlib.sha256(f"{socket.gethostname()}:{data_dir}".encode()).hexdigest()[:16]
     return secrets.token_hex(8)

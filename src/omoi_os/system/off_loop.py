@@ -1,4 +1,4 @@
-"""Runs computations on large inputs beside the event loop, one at a time, so that nobody else waits for them."""
+"""Run computations on large inputs outside the event loop, one at a time, so that other requests do not wait."""
 
 import asyncio
 import functools
@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Smaller inputs are handled in the event loop: that takes a few milliseconds, and less than handing them over.
+#: Smaller inputs are handled in the event loop, which takes a few milliseconds and less than switching threads.
 LARGE = 64 * 1024
 
 #: How long such a computation may hold the interpreter while the event loop waits for it.
@@ -25,6 +25,6 @@ def _executor() -> ThreadPoolExecutor:
 
 
 async def off_loop(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """Return what the function returns, or raise what it raises. Calls are served in the order they come."""
+    """Run the function in the thread and return its result. Calls run in the order in which they arrive."""
     call = functools.partial(function, *arguments, **named)
     return await asyncio.get_running_loop().run_in_executor(_executor(), call)

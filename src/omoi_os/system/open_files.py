@@ -1,4 +1,4 @@
-"""The limit on open files: every connection is one."""
+"""Raise the limit on open files: every connection needs one."""
 
 import resource
 
@@ -7,14 +7,14 @@ ENOUGH = 4096
 
 
 def raise_limit() -> str | None:
-    """Raise this process's soft limit to its hard one; return a sentence for a person when that is too low."""
+    """Raise this process's soft limit to its hard limit; return a sentence if that is too low."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return None if hard == resource.RLIM_INFINITY else warning(hard)
 
 
 def warning(hard: int) -> str | None:
-    """Why a hard limit is too low for a busy platform, and what to do; None when it is high enough."""
+    """Return why a hard limit is too low for a busy platform and what to do, or None if it is high enough."""
     if hard >= ENOUGH:
         return None
     return (

@@ -1,4 +1,4 @@
-"""Model calls through a gateway socket: what goes on to the model's host, and what comes back."""
+"""Model calls through a gateway socket: what is forwarded to the model's host, and what comes back."""
 
 import asyncio
 import json

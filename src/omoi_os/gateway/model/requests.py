@@ -76,7 +76,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> Object:
 class Reducer:
     """Reduces requests to the allow-list plus the features that a project allows.
 
-    Unknown fields are dropped: the model's host never sees them, and a newer agent goes on working. An unknown
+    Unknown fields are dropped: the model's host never sees them, and a newer agent keeps working. An unknown
     tool, content block or source is refused, since leaving it out would change the conversation.
     """
 

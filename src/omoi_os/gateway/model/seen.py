@@ -18,7 +18,7 @@ from omoi_os.sandboxes.messages.service import mark_seen
 
 log = logging.getLogger(__name__)
 
-#: Of one request; an agent may write marks of its own, and those beyond are looked at in the next one.
+#: The most marks that are read from one request; an agent may write marks itself, and further ones are read next time.
 MAX_FRESH = 500
 _MAX_KNOWN = 10_000
 _MAX_SANDBOXES = 4096

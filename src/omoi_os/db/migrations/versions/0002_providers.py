@@ -1,4 +1,4 @@
-"""Doors, causes of a stop, what sandboxes use, warm sandboxes, and the installation's name."""
+"""Gateway sockets, causes of a stop, what sandboxes use, warm sandboxes, and the installation's name."""
 
 import sqlalchemy as sa
 from alembic import op
