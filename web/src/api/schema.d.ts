@@ -996,7 +996,7 @@ export interface components {
         };
         /**
          * ActorKind
-         * @description Who may be named as its cause.
+         * @description Who caused an entry.
          * @enum {string}
          */
         ActorKind: "sandbox" | "user" | "platform";
@@ -1296,7 +1296,7 @@ export interface components {
         };
         /**
          * Deliver
-         * @description When the agent is to hear it.
+         * @description When a message reaches the agent.
          * @enum {string}
          */
         Deliver: "next_tool" | "now" | "end_of_turn";
@@ -1537,7 +1537,7 @@ export interface components {
         };
         /**
          * ExecutionMode
-         * @description What kind of outcome is expected.
+         * @description The kind of outcome that is expected.
          * @enum {string}
          */
         ExecutionMode: "exploration" | "implementation" | "validation";
@@ -1760,7 +1760,7 @@ export interface components {
         MessageStatus: "queued" | "delivered" | "seen";
         /**
          * MessageType
-         * @description What kind of message it is. An administrator may send any of them.
+         * @description The kind of a message. An administrator may send any of them.
          * @enum {string}
          */
         MessageType: "user_message" | "interrupt" | "guardian_nudge" | "system" | "collaboration";
@@ -3423,6 +3423,16 @@ export interface components {
              */
             errors?: components["schemas"]["FieldError"][] | null;
         };
+        /** AgentTextPayload */
+        AgentTextPayload: {
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
+            parent_tool_use_id?: string;
+            text?: string;
+            /** @description Number of the agent's turn, from 1. */
+            turn?: number;
+        } & {
+            [key: string]: unknown;
+        };
         /**
          * AssistantMessagePayload
          * @description The model started a reply.
@@ -3474,6 +3484,23 @@ export interface components {
             turn?: number;
             /** @description How many turns the agent took. */
             turns?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /** ErrorReportPayload */
+        ErrorReportPayload: {
+            conversation_lost?: boolean;
+            /** @description What went wrong, in one sentence. */
+            error?: string;
+            /** @enum {unknown} */
+            error_type?: "environment" | "model" | "network" | "oom" | "sigkill" | "tool" | "unknown";
+            hint?: string;
+            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
+            parent_tool_use_id?: string;
+            partial_output?: string;
+            spool_corrupt?: boolean;
+            /** @description Number of the agent's turn, from 1. */
+            turn?: number;
         } & {
             [key: string]: unknown;
         };
@@ -3668,20 +3695,6 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * SaidPayload
-         * @description The model wrote a text: a reply, or its thinking.
-         */
-        SaidPayload: {
-            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
-            parent_tool_use_id?: string;
-            /** @description The text that the model wrote. */
-            text?: string;
-            /** @description Number of the agent's turn, from 1. */
-            turn?: number;
-        } & {
-            [key: string]: unknown;
-        };
-        /**
          * ShutdownPayload
          * @description The worker was asked to stop.
          */
@@ -3854,33 +3867,6 @@ export interface components {
             tool?: string;
             /** @description Id of the tool call; the events of one call have the same id. */
             tool_use_id?: string;
-            /** @description Number of the agent's turn, from 1. */
-            turn?: number;
-        } & {
-            [key: string]: unknown;
-        };
-        /**
-         * TroublePayload
-         * @description Something went wrong; the run may continue.
-         */
-        TroublePayload: {
-            /** @description The agent starts without its earlier conversation, so its messages are delivered again. */
-            conversation_lost?: boolean;
-            /** @description What went wrong, in one sentence. */
-            error?: string;
-            /**
-             * @description What caused the error: `sigkill`, `oom`, `model`, `network`, `tool`, `environment` or `unknown`.
-             * @enum {unknown}
-             */
-            error_type?: "environment" | "model" | "network" | "oom" | "sigkill" | "tool" | "unknown";
-            /** @description What to do about the error. */
-            hint?: string;
-            /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
-            parent_tool_use_id?: string;
-            /** @description The part of the reply that had arrived before the error. */
-            partial_output?: string;
-            /** @description This event replaces one whose bytes in the worker's spool were damaged. */
-            spool_corrupt?: boolean;
             /** @description Number of the agent's turn, from 1. */
             turn?: number;
         } & {
@@ -4083,7 +4069,7 @@ export interface components {
              */
             event_type: "agent.thinking";
             /** @description The details of the event. */
-            event_data: components["schemas"]["SaidPayload"];
+            event_data: components["schemas"]["AgentTextPayload"];
             /**
              * Source
              * @description Who reported the event: `agent`, `worker` or `system`.
@@ -4129,7 +4115,7 @@ export interface components {
              */
             event_type: "agent.message";
             /** @description The details of the event. */
-            event_data: components["schemas"]["SaidPayload"];
+            event_data: components["schemas"]["AgentTextPayload"];
             /**
              * Source
              * @description Who reported the event: `agent`, `worker` or `system`.
@@ -4727,7 +4713,7 @@ export interface components {
              */
             event_type: "agent.stream_error";
             /** @description The details of the event. */
-            event_data: components["schemas"]["TroublePayload"];
+            event_data: components["schemas"]["ErrorReportPayload"];
             /**
              * Source
              * @description Who reported the event: `agent`, `worker` or `system`.
@@ -4773,7 +4759,7 @@ export interface components {
              */
             event_type: "agent.error";
             /** @description The details of the event. */
-            event_data: components["schemas"]["TroublePayload"];
+            event_data: components["schemas"]["ErrorReportPayload"];
             /**
              * Source
              * @description Who reported the event: `agent`, `worker` or `system`.
