@@ -72,7 +72,7 @@ async def test_a_wrong_used_or_expired_link_says_so_and_opens_nothing(
         ]
         answers = [await client.get(link) for link in (used, expired, *wrong)]
 
-    said = ["was used already", "has expired", *["not one of this server"] * 3]
+    said = ["was already used", "has expired", *["not valid on this server"] * 3]
     for answer, sentence in zip(answers, said, strict=True):
         assert (answer.status_code, "set-cookie" in answer.headers) == (403, False)
         assert answer.headers["content-type"].startswith("text/html")

@@ -5,9 +5,7 @@ from playwright.sync_api import BrowserContext, expect
 from tests.e2e.platform import Platform
 
 
-def test_docs_renders_markdown_and_lists_values_defaults_and_limits(
-    context: BrowserContext, platform: Platform
-) -> None:
+def test_docs_renders_markdown_and_lists_values_and_limits(context: BrowserContext, platform: Platform) -> None:
     page = context.new_page()
     page.goto(f"{platform.url}/docs")
 

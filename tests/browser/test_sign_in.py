@@ -41,7 +41,7 @@ def test_an_api_key_signs_in_too(platform: Platform, open_context: Callable[...,
     page.goto(platform.url)
     page.get_by_label("Or use an API key").fill("omoi_wrong")
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_text("This token is not known.")).to_be_visible()
+    expect(page.get_by_text("This token is unknown.")).to_be_visible()
     page.get_by_label("Or use an API key").fill(platform.token)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("navigation", name="Main")).to_be_visible()

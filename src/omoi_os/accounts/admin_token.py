@@ -1,4 +1,4 @@
-"""The first administrator's API key: given by a setting, or made once and kept in the data folder."""
+"""The first administrator's API key: from a setting, or generated once and stored in the data folder."""
 
 from pathlib import Path
 
@@ -11,15 +11,15 @@ FILE_NAME = "admin-token"
 
 
 def token_path(settings: Settings) -> Path:
-    """Where a made token is kept."""
+    """Return the file that stores a generated token."""
     return settings.data_dir / FILE_NAME
 
 
 def ensure_admin_token(settings: Settings) -> str:
-    """The token. However many processes start at once, they all get the same one."""
+    """Return the token; generate it if there is none. Processes that start at the same time get the same token."""
     if settings.admin_token is not None:
         if settings.admin_token.startswith("sbx_"):
-            raise ConfigError("OMOI_ADMIN_TOKEN: must not begin with sbx_, which marks a sandbox's token")
+            raise ConfigError("OMOI_ADMIN_TOKEN: must not start with sbx_, the prefix of sandbox tokens")
         return settings.admin_token
     path = token_path(settings)
     try:
@@ -29,11 +29,11 @@ def ensure_admin_token(settings: Settings) -> str:
     except OSError as error:
         raise SetupError(f"{path}: {error.strerror}; check the folder's owner or set OMOI_ADMIN_TOKEN") from error
     if not token:
-        raise SetupError(f"{path} is empty; remove it, and a new token is made at the next start")
+        raise SetupError(f"{path} is empty; remove it to generate a new token at the next start")
     return token
 
 
 def _write_once(path: Path, token: str) -> None:
-    """Write the file whole, private and durably, unless another process was first: the first writer's token stays."""
+    """Create the file atomically, unless another process has already created it."""
     durable.make_folder(path.parent)
     durable.create(path, f"{token}\n".encode())

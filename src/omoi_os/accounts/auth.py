@@ -1,4 +1,4 @@
-"""Who is calling: a user by an API key or a signed-in browser's cookie, or a sandbox by its own token."""
+"""Identifies the caller: a user by an API key or a session cookie, or a sandbox by its token."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,17 +25,17 @@ _READING = frozenset({"GET", "HEAD"})
 _bearer = HTTPBearer(
     auto_error=False,
     scheme_name="token",
-    description="A user's API key `omoi_…`, or inside a sandbox its own token `sbx_…`.",
+    description="A user's API key `omoi_…`, or inside a sandbox the sandbox's token `sbx_…`.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A user, and what they are known by."""
+    """A user, and the credential that identified them."""
 
     user: User
     via: Literal["key", "session"]
-    #: The key's or the session's own.
+    #: Id of the key or session.
     id: UUID
     scope: Scope
     expires_at: datetime | None
@@ -44,14 +44,14 @@ class Identity:
 
 
 def session_cookie(settings: Settings) -> str:
-    """The cookie's name. Browsers do not keep the cookies of two ports of one machine apart."""
+    """Return the cookie's name. It contains the port, because browsers share cookies between the ports of a host."""
     return f"omoi_session_{settings.port}"
 
 
 def sent_token(connection: HTTPConnection, *, method: str = "GET") -> str:
-    """The token in the header, else in a signed-in browser's cookie; `BadToken` when there is none.
+    """Return the token from the header or the session cookie; raise `BadToken` if there is none.
 
-    `Forbidden` for a cookie that came with a request which this server's own page did not make.
+    Raise `Forbidden` for a cookie in a request that this server's own page did not make.
     """
     header = connection.headers.get("authorization")
     if header is not None:
@@ -71,7 +71,7 @@ def sent_token(connection: HTTPConnection, *, method: str = "GET") -> str:
 async def bearer_token(
     request: Request, _described: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> str:
-    """The token that the request carries; `BadToken` when there is none."""
+    """Return the token of the request; raise `BadToken` if there is none."""
     return sent_token(request, method=request.method)
 
 
@@ -79,25 +79,25 @@ BearerToken = Annotated[str, Depends(bearer_token)]
 
 
 async def identify_user(session: AsyncSession, token: str, *, now: datetime) -> Identity:
-    """The user that a key or session belongs to; `BadToken` for an unknown, expired or revoked one."""
+    """Return the user of a key or session; raise `BadToken` if it is unknown, expired or revoked."""
     if token.startswith(SESSION_PREFIX):
         user, opened = await sessions.identify(session, token, now=now)
         return _identity(user, "session", opened)
     found = await accounts.user_by_key_hash(session, token_hash(token))
     if found is None:
-        raise BadToken("this token is not known")
+        raise BadToken("this token is unknown")
     user, key = found
     if key.revoked_at is not None:
-        raise BadToken("this API key was revoked; ask an administrator for another")
+        raise BadToken("this API key was revoked; ask an administrator for a new one")
     if key.expires_at is not None and key.expires_at <= now:
-        raise BadToken("this API key has expired; ask an administrator for another")
+        raise BadToken("this API key has expired; ask an administrator for a new one")
     if user.deactivated_at is not None:
         raise BadToken(sessions.DEACTIVATED)
     return _identity(user, "key", key)
 
 
 def _identity(user: User, via: Literal["key", "session"], credential: ApiKey | BrowserSession) -> Identity:
-    # Older keys have no scope, or `full`.
+    # Keys of early versions have no scope, or `full`.
     scope = Scope(credential.scope) if credential.scope in set(Scope) else Scope.ADMIN
     user.may_administer = scope != Scope.WRITE
     key = credential if isinstance(credential, ApiKey) else None
@@ -105,6 +105,6 @@ def _identity(user: User, via: Literal["key", "session"], credential: ApiKey | B
 
 
 def check_scope(identity: Identity, method: str) -> None:
-    """Raise `Forbidden` when a key or session may only read, and this is more."""
+    """Raise `Forbidden` if a key or session may only read and the method changes something."""
     if identity.scope == Scope.READ and method not in _READING:
         raise Forbidden("this API key may only read")

@@ -1,4 +1,4 @@
-"""Tables of users, their API keys and their browsers."""
+"""Tables of users, API keys and browser sessions."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -12,22 +12,22 @@ from omoi_os.ids import uuid7
 
 
 class Role(StrEnum):
-    """What a user may do."""
+    """The role of a user."""
 
     ADMIN = "admin"  #: sees and manages everything
-    MEMBER = "member"  #: sees what they own
+    MEMBER = "member"  #: sees the projects they create
 
 
 class Scope(StrEnum):
-    """What a key or session may do of what its user may."""
+    """How far a key or session may use the rights of its user."""
 
     READ = "read"  #: only reads
-    WRITE = "write"  #: everything but what takes an administrator
+    WRITE = "write"  #: everything except what requires an administrator
     ADMIN = "admin"  #: everything that the user may do
 
 
 class User(Base):
-    """A person, or a program that acts like one."""
+    """A person, or a program with its own account."""
 
     __tablename__ = "users"
 
@@ -36,20 +36,20 @@ class User(Base):
     name: Mapped[str]
     role: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    #: Since when none of their keys and sessions works.
+    #: When the user was deactivated; their keys and sessions are invalid since then.
     deactivated_at: Mapped[datetime | None]
 
-    #: Whether the key or session of this request may do what takes an administrator. Not stored.
+    #: Whether the key or session of this request may use administrator rights. Not stored.
     may_administer = True
 
     @property
     def is_admin(self) -> bool:
-        """Whether this request may do what takes an administrator."""
+        """Return whether this request may use administrator rights."""
         return self.role == Role.ADMIN and self.may_administer
 
 
 class ApiKey(Base):
-    """A user's key; only its hash is kept."""
+    """A user's API key; only its hash is stored."""
 
     __tablename__ = "api_keys"
 
@@ -58,19 +58,19 @@ class ApiKey(Base):
     name: Mapped[str]
     key_hash: Mapped[str] = mapped_column(unique=True)
     last_four: Mapped[str]
-    #: A `Scope`; None and `full`, of older keys, mean `admin`.
+    #: A `Scope`; None and `full`, from early versions, mean `admin`.
     scope: Mapped[str | None]
     expires_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
-    #: Where the installation has it from: a setting, or a data folder. None for keys that were created over HTTP.
+    #: Source of the installation's own token: a setting or a data folder. None for keys created over HTTP.
     source: Mapped[str | None]
-    #: When the installation's token was replaced by another one, which revoked this key.
+    #: When another token of the installation replaced this one, which revoked this key.
     replaced_at: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class SignInCode(Base):
-    """The code of a sign-in link; only its hash is kept, and it opens one session."""
+    """The single-use code of a sign-in link; only its hash is stored."""
 
     __tablename__ = "sign_in_codes"
 
@@ -82,7 +82,7 @@ class SignInCode(Base):
 
 
 class BrowserSession(Base):
-    """A signed-in browser; only the hash of its cookie is kept."""
+    """A signed-in browser; only the hash of its cookie is stored."""
 
     __tablename__ = "browser_sessions"
 
@@ -90,17 +90,17 @@ class BrowserSession(Base):
     user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id"), index=True)
     token_hash: Mapped[str] = mapped_column(unique=True)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    #: To the hour; it is not written on every request.
+    #: To the hour, because it is not written on every request.
     last_seen: Mapped[datetime] = mapped_column(server_default=func.now())
     expires_at: Mapped[datetime] = mapped_column(index=True)
     revoked_at: Mapped[datetime | None]
-    #: The key that opened it, whose scope it has and with which it ends; None after signing in by a link.
+    #: The key that opened the session, which has its scope and ends with it; None for a sign-in link.
     api_key_id: Mapped[UUID | None] = mapped_column(ForeignKey("api_keys.id"))
     scope: Mapped[str | None]
 
 
 class IdempotentRequest(Base):
-    """A creation that was answered under an `Idempotency-Key`; the same key gets the same answer."""
+    """A creation with an `Idempotency-Key`, and its response."""
 
     __tablename__ = "idempotent_requests"
 

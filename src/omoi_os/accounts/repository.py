@@ -1,4 +1,4 @@
-"""Queries on users and their keys."""
+"""Queries on users, keys and sessions."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,24 +11,24 @@ from omoi_os.accounts.models import ApiKey, BrowserSession, IdempotentRequest, R
 
 
 async def get(session: AsyncSession, user_id: UUID) -> User | None:
-    """One user."""
+    """Return a user."""
     return await session.get(User, user_id)
 
 
 async def by_email(session: AsyncSession, email: str) -> User | None:
-    """The user with this address."""
+    """Return the user with this address."""
     return (await session.execute(select(User).where(User.email == email))).scalar_one_or_none()
 
 
 async def user_by_key_hash(session: AsyncSession, key_hash: str) -> tuple[User, ApiKey] | None:
-    """The key with this hash, valid or not, and whose it is."""
+    """Return the key with this hash, valid or not, and its user."""
     query = select(User, ApiKey).join(ApiKey, ApiKey.user_id == User.id).where(ApiKey.key_hash == key_hash)
     row = (await session.execute(query)).one_or_none()
     return (row[0], row[1]) if row else None
 
 
 async def list_users(session: AsyncSession, *, limit: int, before: UUID | None) -> Sequence[User]:
-    """Newest first."""
+    """Return users, newest first."""
     query = select(User).order_by(User.id.desc()).limit(limit)
     if before is not None:
         query = query.where(User.id < before)
@@ -36,7 +36,7 @@ async def list_users(session: AsyncSession, *, limit: int, before: UUID | None) 
 
 
 async def list_keys(session: AsyncSession, user_id: UUID, *, limit: int, before: UUID | None) -> Sequence[ApiKey]:
-    """A user's keys, newest first."""
+    """Return the keys of a user, newest first."""
     query = select(ApiKey).where(ApiKey.user_id == user_id).order_by(ApiKey.id.desc()).limit(limit)
     if before is not None:
         query = query.where(ApiKey.id < before)
@@ -44,13 +44,13 @@ async def list_keys(session: AsyncSession, user_id: UUID, *, limit: int, before:
 
 
 async def get_key(session: AsyncSession, user_id: UUID, key_id: UUID) -> ApiKey | None:
-    """One of a user's keys."""
+    """Return a key of a user."""
     query = select(ApiKey).where(ApiKey.id == key_id, ApiKey.user_id == user_id)
     return (await session.execute(query)).scalar_one_or_none()
 
 
 async def revoke_key(session: AsyncSession, key_id: UUID, *, now: datetime) -> None:
-    """Revoke a key and the sessions that it opened; what is revoked already stays as it is."""
+    """Revoke a key and the sessions it opened. What was revoked before keeps its time."""
     await session.execute(update(ApiKey).where(ApiKey.id == key_id, ApiKey.revoked_at.is_(None)).values(revoked_at=now))
     await session.execute(
         update(BrowserSession)
@@ -62,7 +62,7 @@ async def revoke_key(session: AsyncSession, key_id: UUID, *, now: datetime) -> N
 async def list_sessions(
     session: AsyncSession, user_id: UUID, *, now: datetime, limit: int, before: UUID | None
 ) -> Sequence[BrowserSession]:
-    """A user's open sessions, newest first."""
+    """Return the open sessions of a user, newest first."""
     query = select(BrowserSession).where(
         BrowserSession.user_id == user_id, BrowserSession.revoked_at.is_(None), BrowserSession.expires_at > now
     )
@@ -72,7 +72,7 @@ async def list_sessions(
 
 
 async def end_session(session: AsyncSession, user_id: UUID, session_id: UUID, *, now: datetime) -> bool:
-    """End one of a user's sessions; False when there is none open with this id."""
+    """End a session of a user; return False if no open session has this id."""
     ended = (
         update(BrowserSession)
         .where(BrowserSession.id == session_id, BrowserSession.user_id == user_id, BrowserSession.revoked_at.is_(None))
@@ -83,13 +83,13 @@ async def end_session(session: AsyncSession, user_id: UUID, session_id: UUID, *,
 
 
 async def lock_admins(session: AsyncSession) -> Sequence[UUID]:
-    """The active administrators, held: of two that go at once, the second sees that the first is gone."""
+    """Lock and return the active administrators, so that two of them cannot be removed at the same time."""
     query = select(User.id).where(User.role == Role.ADMIN, User.deactivated_at.is_(None)).order_by(User.id)
     return (await session.execute(query.with_for_update())).scalars().all()
 
 
 async def retire_tokens(session: AsyncSession, *, sources: Sequence[str], but: str, now: datetime) -> Sequence[ApiKey]:
-    """Revoke the installation's earlier tokens of these sources, but not the one with this hash."""
+    """Revoke the installation's tokens from these sources, except for the one with this hash."""
     query = select(ApiKey).where(ApiKey.source.in_(sources), ApiKey.key_hash != but, ApiKey.revoked_at.is_(None))
     keys = (await session.execute(query.with_for_update())).scalars().all()
     for key in keys:
@@ -99,7 +99,7 @@ async def retire_tokens(session: AsyncSession, *, sources: Sequence[str], but: s
 
 
 async def delete_answers(session: AsyncSession, *, before: datetime, limit: int) -> int:
-    """Forget answers under an idempotency key that are older, so many at a time; returns how many."""
+    """Delete stored responses that are older, up to `limit`; return how many."""
     key = tuple_(IdempotentRequest.user_id, IdempotentRequest.key)
     old = (
         select(IdempotentRequest.user_id, IdempotentRequest.key)

@@ -1,4 +1,4 @@
-"""Users and their keys. Each function is one step in one transaction; the caller commits."""
+"""Users and their keys. Each function runs in the caller's transaction."""
 
 import logging
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from omoi_os.ids import new_token, token_hash, uuid7
 log = logging.getLogger(__name__)
 
 ADMIN_EMAIL = "admin@localhost"
-#: The source of a token that `OMOI_ADMIN_TOKEN` gives.
+#: The source of a token from `OMOI_ADMIN_TOKEN`.
 SETTING = "setting"
 
 
 @dataclass(frozen=True, slots=True)
 class UserChanges:
-    """What to change about a user; None leaves it as it is."""
+    """The fields of a user to change; None keeps the value."""
 
     name: str | None = None
     role: Role | None = None
@@ -33,7 +33,7 @@ class UserChanges:
 
 
 async def create_user(session: AsyncSession, *, email: str, name: str, role: Role, now: datetime) -> User:
-    """Add a user; `Conflict` when the address is taken."""
+    """Add a user; raise `Conflict` if the address is taken."""
     user_id = await _insert_user(session, email=email, name=name, role=role, now=now)
     if user_id is None:
         raise Conflict(f"there is already a user with the address {email}")
@@ -41,7 +41,7 @@ async def create_user(session: AsyncSession, *, email: str, name: str, role: Rol
 
 
 async def get_user(session: AsyncSession, user_id: UUID) -> User:
-    """One user that exists."""
+    """Return a user; raise `NotFound` if it does not exist."""
     user = await repository.get(session, user_id)
     if user is None:
         raise NotFound(f"there is no user {user_id}")
@@ -51,7 +51,7 @@ async def get_user(session: AsyncSession, user_id: UUID) -> User:
 async def create_key(
     session: AsyncSession, user: User, *, name: str, scope: str | None, expires_at: datetime | None, now: datetime
 ) -> tuple[ApiKey, str]:
-    """Make a key for a user; it is returned this once and only its hash is kept."""
+    """Create a key for a user and return it with its token, of which only a hash is stored."""
     if expires_at is not None and expires_at <= now:
         raise Invalid("expires_at: must be in the future")
     token = new_token("omoi")
@@ -71,7 +71,7 @@ async def create_key(
 
 
 async def revoke_key(session: AsyncSession, bus: Bus, user_id: UUID, key_id: UUID, *, now: datetime) -> ApiKey:
-    """Revoke a user's key and the sessions that it opened. Its open streams are closed. Can be repeated."""
+    """Revoke a user's key and the sessions it opened, and close its streams. Can be repeated."""
     key = await repository.get_key(session, user_id, key_id)
     if key is None:
         raise NotFound(f"there is no API key {key_id}")
@@ -82,14 +82,14 @@ async def revoke_key(session: AsyncSession, bus: Bus, user_id: UUID, key_id: UUI
 
 
 async def end_session(session: AsyncSession, bus: Bus, user_id: UUID, session_id: UUID, *, now: datetime) -> None:
-    """Sign one of a user's browsers out. Its open streams are closed."""
+    """End a session of a user and close its streams."""
     if not await repository.end_session(session, user_id, session_id, now=now):
         raise NotFound(f"there is no open session {session_id}")
     await bus.announce(session, Topic.ACCESS, str(user_id))
 
 
 async def change_user(session: AsyncSession, bus: Bus, user: User, changes: UserChanges, *, now: datetime) -> User:
-    """Change a user. Raises `Conflict` when no active administrator would be left."""
+    """Change a user; raise `Conflict` if no active administrator would be left."""
     admins = await repository.lock_admins(session)
     await session.refresh(user)
     is_active = user.deactivated_at is None if changes.active is None else changes.active
@@ -106,14 +106,14 @@ async def change_user(session: AsyncSession, bus: Bus, user: User, changes: User
 async def ensure_admin(
     session: AsyncSession, token: str, *, now: datetime, source: str = SETTING, replaces: Sequence[str] = (SETTING,)
 ) -> User:
-    """Make sure that the first administrator exists and that this token is one of their keys. Can be repeated.
+    """Ensure that the first administrator exists and that this token is one of their keys. Can be repeated.
 
-    Other tokens that the installation had from the sources in `replaces` are revoked. A token that comes back is
-    valid again, unless a person revoked it.
+    Revoke other tokens of the installation from the sources in `replaces`. A token that is used again becomes valid
+    again, unless a person revoked it.
     """
     await _insert_user(session, email=ADMIN_EMAIL, name="Administrator", role=Role.ADMIN, now=now)
     admin = await repository.by_email(session, ADMIN_EMAIL)
-    assert admin is not None  # noqa: S101  the insert above either made the row or found it
+    assert admin is not None  # noqa: S101  the insert above created the row or found it
     hashed = token_hash(token)
     key = {
         "id": uuid7(),
@@ -137,7 +137,7 @@ async def ensure_admin(
 
 
 async def _insert_user(session: AsyncSession, *, email: str, name: str, role: Role, now: datetime) -> UUID | None:
-    """The new user's id, or None when the address is taken."""
+    """Return the new user's id; None if the address is taken."""
     values = {"id": uuid7(), "email": email, "name": name, "role": role, "created_at": now}
     statement = insert(User).values(values).on_conflict_do_nothing(index_elements=[User.email]).returning(User.id)
     return (await session.execute(statement)).scalar_one_or_none()

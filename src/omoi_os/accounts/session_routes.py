@@ -1,4 +1,4 @@
-"""Signing in and out with a browser, and who one is."""
+"""Signs browsers in and out, and shows the calling user."""
 
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -21,10 +21,10 @@ from omoi_os.http.routers import make_router
 from omoi_os.stream import reader
 
 router = make_router("/auth", tags=["users"], refusals=(401, 403, 422, 503))
-#: The link itself, which is opened by hand.
+#: The sign-in link.
 page = APIRouter(include_in_schema=False)
 
-_NEW_LINK = "Run `omoi sign-in` where the platform runs, and open the link that it prints."
+_NEW_LINK = "Run `omoi sign-in` on the server and open the link that it prints."
 _HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 
@@ -37,10 +37,10 @@ async def sign_in(
     code: Annotated[str, Query(max_length=200)] = "",
     next: Annotated[str, Query(max_length=2000)] = "/",  # noqa: A002  the name in the address
 ) -> Response:
-    """Use a link: sign this browser in and go to the page."""
+    """Sign this browser in with the code of a link, and redirect to the page."""
     if "prefetch" in request.headers.get("sec-purpose", ""):
-        # Nobody has opened it yet, and it works once.
-        return notice(503, "Not now", "This link is opened by hand.")
+        # The link works once, so a prefetch must not use it up.
+        return notice(503, "Not signed in", "This sign-in link cannot be prefetched. Open it yourself.")
     try:
         user = await sessions.use_code(session, code, now=now)
     except LinkRefused as error:
@@ -52,10 +52,10 @@ async def sign_in(
 
 
 def own_path(wanted: str) -> str:
-    """A place on this server; `/` for anything that could lead a browser elsewhere."""
+    """Return a path on this server; `/` for anything that could lead a browser to another one."""
     parts = urlsplit(wanted)
     is_path = wanted.startswith("/") and not wanted.startswith("//") and not parts.scheme and not parts.netloc
-    # Browsers read a backslash as a slash, and leave out tabs and line ends.
+    # Browsers treat a backslash as a slash, and ignore tabs and line ends.
     return wanted if is_path and wanted.isprintable() and "\\" not in wanted else "/"
 
 
@@ -72,13 +72,13 @@ def _set_cookie(answer: Response, request: Request, settings: Settings, token: s
 
 
 def _is_https(request: Request) -> bool:
-    """Also behind a proxy that speaks it. Who says so falsely only gets a cookie that his browser keeps to itself."""
+    """Return whether the browser uses HTTPS, also through a proxy. A forged header affects only its sender."""
     return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
 
 
-@router.get("/me", summary="Show who you are")
+@router.get("/me", summary="Show the calling user")
 async def get_me(identity: CurrentIdentity, session: DbSession) -> MeOut:
-    """The user that your key or your browser's session belongs to."""
+    """Return the user that your API key or session belongs to."""
     return await _me(identity, identity.via, session)
 
 
@@ -97,9 +97,9 @@ async def create_session(
     settings: AppSettings,
     now: Now,
 ) -> MeOut:
-    """Exchange the API key in `Authorization` for a session cookie, which ends no later than the key does."""
+    """Exchange the API key in `Authorization` for a session cookie, which expires no later than the key."""
     if identity.via != "key":
-        raise Conflict("this browser is signed in already; sign out first, or send an API key")
+        raise Conflict("this browser is already signed in; sign out first, or send an API key")
     token = await sessions.open_session(session, identity.user, now=now, key=identity.key)
     _set_cookie(response, request, settings, token)
     response.headers["Cache-Control"] = "no-store"
@@ -110,9 +110,9 @@ async def create_session(
 async def delete_session(
     identity: CurrentIdentity, session: DbSession, settings: AppSettings, bus: AppBus, now: Now
 ) -> Response:
-    """End the session of the cookie that came with the request and close its streams."""
+    """End the session of this browser's cookie and close its streams."""
     if identity.via != "session":
-        raise Conflict("an API key has no session to end; leave it out, and the browser's own is ended")
+        raise Conflict("an API key has no session; send the request without Authorization to end the browser's session")
     await service.end_session(session, bus, identity.user.id, identity.id, now=now)
     answer = Response(status_code=204)
     answer.delete_cookie(session_cookie(settings), path="/", httponly=True, samesite="lax")

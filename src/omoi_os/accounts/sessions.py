@@ -1,4 +1,4 @@
-"""Sign-in links and the browser sessions that they open. Each function is one step; the caller commits."""
+"""Sign-in links and browser sessions. Each function runs in the caller's transaction."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -18,9 +18,9 @@ from omoi_os.ids import new_token, token_hash, uuid7
 SESSION_PREFIX = "ses_"
 LINK_LIFE = timedelta(hours=24)
 SESSION_LIFE = timedelta(days=30)
-#: Used codes and ended sessions are kept for so long, to say what became of them.
+#: How long used codes and ended sessions are kept, to explain why they are refused.
 MEMORY = timedelta(days=7)
-#: How exactly it is known when a browser was last here.
+#: Precision of `last_seen`.
 SEEN_EVERY = timedelta(hours=1)
 
 
@@ -28,20 +28,20 @@ DEACTIVATED = "this account is deactivated; ask an administrator"
 
 
 class Refusal(StrEnum):
-    """Why a link opens nothing."""
+    """Why a sign-in link is refused."""
 
-    UNKNOWN = "This sign-in link is not one of this server's."
-    USED = "This sign-in link was used already; each works once."
+    UNKNOWN = "This sign-in link is not valid on this server."
+    USED = "This sign-in link was already used; each link works once."
     EXPIRED = "This sign-in link has expired."
     DEACTIVATED = "The account of this sign-in link is deactivated."
 
 
 class LinkRefused(Forbidden):
-    """A sign-in link that opens nothing; the message says why."""
+    """A sign-in link was refused; the message is a `Refusal`."""
 
 
 async def make_link(session: AsyncSession, *, base_url: str, now: datetime) -> str:
-    """A new link for the first administrator; `SetupError` when there is none yet."""
+    """Create a link for the first administrator; raise `SetupError` if there is none yet."""
     admin = await repository.by_email(session, ADMIN_EMAIL)
     if admin is None:
         raise SetupError("this database has no administrator yet; start the platform once with `omoi serve`")
@@ -50,7 +50,7 @@ async def make_link(session: AsyncSession, *, base_url: str, now: datetime) -> s
 
 
 async def make_code(session: AsyncSession, user: User, *, now: datetime) -> str:
-    """A code that signs a browser in as this user, once; those long gone are forgotten."""
+    """Create a single-use code that signs a browser in as this user, and delete old codes."""
     await session.execute(delete(SignInCode).where(SignInCode.expires_at < now - MEMORY))
     code = secrets.token_urlsafe(24)
     values = {"code_hash": token_hash(code), "user_id": user.id, "created_at": now, "expires_at": now + LINK_LIFE}
@@ -59,7 +59,7 @@ async def make_code(session: AsyncSession, user: User, *, now: datetime) -> str:
 
 
 async def use_code(session: AsyncSession, code: str, *, now: datetime) -> User:
-    """Whom a code signs in; however many ask at once, one is told. `LinkRefused` for the others."""
+    """Use a code and return its user. Only the first use succeeds; raise `LinkRefused` for the others."""
     hashed = token_hash(code)
     taken = (
         update(SignInCode)
@@ -80,7 +80,7 @@ async def use_code(session: AsyncSession, code: str, *, now: datetime) -> User:
 
 
 async def open_session(session: AsyncSession, user: User, *, now: datetime, key: ApiKey | None = None) -> str:
-    """Open a session for a user; its token is returned this once. With a key it has its scope and ends with it."""
+    """Open a session and return its token. A session opened with a key has its scope and expires with it."""
     await session.execute(delete(BrowserSession).where(BrowserSession.expires_at < now - MEMORY))
     token = new_token(SESSION_PREFIX.removesuffix("_"))
     usual = now + SESSION_LIFE
@@ -102,7 +102,7 @@ async def open_session(session: AsyncSession, user: User, *, now: datetime, key:
 
 
 async def identify(session: AsyncSession, token: str, *, now: datetime) -> tuple[User, BrowserSession]:
-    """Whose session this is; `BadToken` for one that is unknown, signed out or expired."""
+    """Return the user of a session; raise `BadToken` if it is unknown, ended or expired."""
     query = select(User, BrowserSession).join(BrowserSession, BrowserSession.user_id == User.id)
     row = (await session.execute(query.where(BrowserSession.token_hash == token_hash(token)))).one_or_none()
     if row is None or row[1].revoked_at is not None or row[1].expires_at <= now:
@@ -116,7 +116,7 @@ async def identify(session: AsyncSession, token: str, *, now: datetime) -> tuple
 
 
 async def _note_seen(session: AsyncSession, seen: BrowserSession, *, now: datetime) -> None:
-    # Of a browser's many requests one writes, and none waits for it.
+    # One of a browser's concurrent requests writes it, and the others do not wait.
     free = select(BrowserSession.id).where(BrowserSession.id == seen.id).with_for_update(skip_locked=True)
     await session.execute(
         update(BrowserSession)

@@ -1,4 +1,4 @@
-"""What holds for every answer: it is what its type says, and an API of this machine alone answers to its own names."""
+"""Protects every response: no content sniffing, and no foreign host names for an API on a loopback address."""
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -13,22 +13,22 @@ MISDIRECTED = 421
 
 
 class Guard:
-    """Refuses a name that was made to lead here (DNS rebinding), and forbids guessing what an answer is."""
+    """Refuses unknown host names (DNS rebinding) and adds security headers."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._names = frozenset(allowed_names(settings)) if _is_loopback(settings.host) else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
+        """Refuse the request, or pass it on with security headers for its response."""
         if scope["type"] == "http":
             if self._names is not None and not self._allows(scope):
-                detail = "this server does not go by the name in Host; name it in OMOI_ALLOWED_HOSTS if it should"
+                detail = "this server does not accept the name in the Host header; add it to OMOI_ALLOWED_HOSTS"
                 await problem(MISDIRECTED, detail, code="misdirected")(scope, receive, send)
                 return
             await self._app(scope, receive, _marking(send))
         else:
-            # A WebSocket is accepted from a page of this very host only, and with a credential of its own.
+            # A WebSocket is accepted only with a credential and from a page of the same host.
             await self._app(scope, receive, send)
 
     def _allows(self, scope: Scope) -> bool:
@@ -38,13 +38,13 @@ class Guard:
 
 
 def allowed_names(settings: Settings) -> set[str]:
-    """The names of an API that listens on this machine only."""
+    """Return the host names of an API that listens on a loopback address."""
     internal = hostname(urlsplit(settings.api_url).netloc) if settings.api_url else None
     return {"localhost", settings.host.lower(), *settings.allowed_hosts, *([internal] if internal else [])}
 
 
 def hostname(host: str) -> str | None:
-    """The name in a Host header, without its port; None if there is none."""
+    """Return the name in a Host header without its port; None if there is none."""
     try:
         return urlsplit(f"//{host}").hostname
     except ValueError:

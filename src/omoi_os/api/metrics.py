@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: what is going on now, and what came of the last day's work."""
+"""Metrics for Prometheus: the current state, and the outcomes of the last day."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from omoi_os.tasks.verdict import Verdict
 
 router = make_router("", tags=["health"], below="")
 
-#: What is told of each living sandbox: the column, and what it means.
+#: Columns that are reported for each existing sandbox, with their meaning.
 _USAGE = {
     "memory_bytes": "Memory in use.",
     "cpu_seconds": "Processor time used.",
@@ -41,14 +41,14 @@ _TEXT = {"description": "The text format of Prometheus.", "content": {"text/plai
 
 @router.get(
     "/metrics",
-    summary="Metrics for Prometheus",
+    summary="Export metrics for Prometheus",
     response_class=Response,
     responses=problems(401, 403, 422, 503) | {200: _TEXT},
 )
 async def metrics(_admin: AdminUser, session: DbSession, now: Now) -> Response:
-    """Open tasks and living sandboxes by state, what each sandbox uses, and outcomes of the last 24 hours.
+    """Return open tasks and existing sandboxes by state, resource usage, and the outcomes of the last 24 hours.
 
-    Administrators only.
+    Only administrators can read it.
     """
     tasks = await session.execute(select(Task.status, func.count()).where(Task.status.in_(OPEN)).group_by(Task.status))
     sandboxes = await session.execute(select(Sandbox).where(Sandbox.status.in_(ALIVE)).order_by(Sandbox.created_at))
@@ -72,7 +72,7 @@ async def _task_outcomes(session: AsyncSession, *, since: datetime) -> dict[Outc
 
 
 async def _attempt_outcomes(session: AsyncSession, *, since: datetime) -> dict[Outcome, int]:
-    """Count the attempts that started since then and have ended; those whose result is being checked come later."""
+    """Count the attempts that started since then and have ended, except those whose result is being checked."""
     being_checked = (Task.status == TaskState.VERIFYING) & (Task.fence == Sandbox.fence)
     query = select(Sandbox.status, Sandbox.verdict, being_checked, func.count()).join(Task, Task.id == Sandbox.task_id)
     query = query.where(Sandbox.created_at >= since, Sandbox.purpose == Purpose.WORK)
@@ -90,7 +90,7 @@ async def _attempt_outcomes(session: AsyncSession, *, since: datetime) -> dict[O
 
 @dataclass(frozen=True, slots=True)
 class _Report(Collector):
-    """One answer, in the shape that the library writes out."""
+    """One response, as a collector of the Prometheus library."""
 
     open_tasks: Mapping[str, int]
     sandboxes: Sequence[Sandbox]
@@ -98,7 +98,7 @@ class _Report(Collector):
     attempt_outcomes: Mapping[Outcome, int]
 
     def collect(self) -> Iterator[Metric]:
-        """Every family with its values."""
+        """Yield every metric family with its values."""
         yield _counts("omoi_tasks", "Open tasks by state.", "status", self.open_tasks)
         yield _counts(
             "omoi_tasks_ended", "Tasks that ended in the last 24 hours by outcome.", "outcome", self.task_outcomes
@@ -109,7 +109,11 @@ class _Report(Collector):
             "outcome",
             self.attempt_outcomes,
         )
-        alive = GaugeMetricFamily("omoi_sandboxes", "Living sandboxes.", labels=["status", "provider", "purpose"])
+        alive = GaugeMetricFamily(
+            "omoi_sandboxes",
+            "Sandboxes that exist, by status, provider and purpose.",
+            labels=["status", "provider", "purpose"],
+        )
         groups: dict[tuple[str, str, str], int] = {}
         for sandbox in self.sandboxes:
             key = (sandbox.status, sandbox.provider, sandbox.purpose)
@@ -130,9 +134,9 @@ class _Report(Collector):
         return family
 
     def _costs(self) -> Metric:
-        """What was paid and what the scripted model was charged, told apart by a label."""
+        """Return paid and simulated costs, distinguished by a label."""
         labels = ["sandbox_id", "provider", "simulated"]
-        family = GaugeMetricFamily("omoi_sandbox_cost_usd", "What its model calls have cost.", labels=labels)
+        family = GaugeMetricFamily("omoi_sandbox_cost_usd", "Cost of the model calls of a sandbox.", labels=labels)
         for sandbox in self.sandboxes:
             simulated, paid = sandbox.simulated_cost_usd, sandbox.cost_usd - sandbox.simulated_cost_usd
             if simulated:

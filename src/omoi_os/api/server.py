@@ -1,4 +1,4 @@
-"""Runs the API until it is told to stop."""
+"""Runs the API until a signal stops it."""
 
 import asyncio
 import errno
@@ -28,22 +28,22 @@ from omoi_os.system.garbage import spare_what_stays
 
 DRAIN_SECONDS = 10
 BACKLOG = 2048
-#: What the system holds of a connection's bytes; it takes twice as much for itself.
+#: Receive buffer of a connection; the kernel allocates twice as much.
 RECEIVE_BYTES = 32 * 1024
-#: The longest line that a client may send on the stream.
+#: Maximum size of a line that a client sends on the stream.
 WS_MAX_BYTES = 16 * 1024
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 class _Server(uvicorn.Server):
-    """Returns after a signal; uvicorn would raise it again, which ends the process before the clean-up."""
+    """Returns after a signal; uvicorn raises it again, which would end the process before the cleanup."""
 
     def __init__(self, config: uvicorn.Config, waiters: Waiters, hub: Hub) -> None:
         super().__init__(config)
         self._waiters, self._hub = waiters, hub
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let open requests end; those that only wait end at once, and who listens is asked to come again."""
+        """Finish open requests; end long polls and streams at once, so that clients reconnect."""
         await self._waiters.close()
         await self._hub.close()
         await super().shutdown(sockets)
@@ -62,13 +62,13 @@ class _Server(uvicorn.Server):
 
 
 def serve(settings: Settings) -> None:
-    """`run` on the quick event loop, for a process of its own."""
+    """Run the API in its own process, on uvloop."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run(settings))
 
 
 async def run(settings: Settings) -> None:
-    """Migrate, serve, and on SIGTERM or SIGINT let open requests end. `SetupError` when the port is taken."""
+    """Migrate the database and serve until SIGTERM or SIGINT. Raise `SetupError` if the port is taken."""
     listener = _listen(settings.host, settings.port)
     database_url = settings.database_url or embedded.url(settings.data_dir)
     with migrate.answering():
@@ -91,7 +91,7 @@ async def run(settings: Settings) -> None:
                 proxy_headers=False,
                 server_header=False,
                 log_level="warning",
-                # Its lines go where ours go, and are written as ours are.
+                # Use our own logging configuration.
                 log_config=None,
                 timeout_graceful_shutdown=DRAIN_SECONDS,
             )
@@ -106,7 +106,7 @@ async def run(settings: Settings) -> None:
 
 @asynccontextmanager
 async def _kept(clock: Clock, sessions: Sessions) -> AsyncIterator[None]:
-    """Keep the clock in step with the database while the block lasts."""
+    """Keep the clock synchronised with the database while the block runs."""
     with migrate.answering():
         async with sessions() as session:
             await clock.read(session)
@@ -127,19 +127,21 @@ async def _ensure_admin(settings: Settings, sessions: Sessions) -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """The listening socket, bound before anything else is done so that a taken port is known at once."""
+    """Return the listening socket. It is bound first, so that a taken port is reported at once."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # What has come is read before anyone can refuse it, from all connections at once.
+        # Received data uses memory before a request can be refused, on every connection.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
         listener.bind((host, port))
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            raise SetupError(f"port {port} on {host} is taken; stop what uses it or set OMOI_PORT") from None
+            raise SetupError(
+                f"port {port} on {host} is already in use; stop the program that uses it or set OMOI_PORT"
+            ) from None
         raise SetupError(f"cannot listen on {host} port {port}: {error.strerror}; check OMOI_HOST") from None
     listener.setblocking(False)
     return listener
