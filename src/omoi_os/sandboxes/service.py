@@ -1,4 +1,4 @@
-"""What happens to sandboxes. Each function is one step in one transaction; the caller commits."""
+"""Changes the state of sandboxes. Each function runs in the caller's transaction."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from omoi_os.stream.models import Change
 from omoi_os.stream.outbox import publish
 from omoi_os.tasks.models import Task
 
-UNKNOWN_TOKEN = "this sandbox token is not known"  # noqa: S105  a sentence, not a token
+UNKNOWN_TOKEN = "this sandbox token is unknown"  # noqa: S105  a sentence, not a token
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Warm:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who makes a sandbox, where, and with what model and budget."""
+    """The provider, site, model and budget of a new sandbox."""
 
     provider: str
     site: str
@@ -47,22 +47,22 @@ class Origin:
 
 
 async def identify(session: AsyncSession, token: str, *, saving: bool = False) -> Sandbox:
-    """The sandbox that a token belongs to. `BadToken` if unknown, `StaleFence` if its attempt has ended.
+    """Return the sandbox of a token. Raise `BadToken` if it is unknown, `StaleFence` if its attempt has ended.
 
-    With `saving`, an ended one whose work is being salvaged is let in as well.
+    With `saving`, accept an ended sandbox whose work is being salvaged.
     """
     sandbox = await repository.by_token_hash(session, token_hash(token))
     if sandbox is None:
         raise BadToken(UNKNOWN_TOKEN)
     if sandbox.status in ENDED and not (saving and await repository.may_save(session, sandbox.id)):
-        raise StaleFence(f"sandbox {sandbox.id} has ended ({sandbox.end_reason}); its token opens nothing any more")
+        raise StaleFence(f"sandbox {sandbox.id} has ended ({sandbox.end_reason}); its token is no longer valid")
     return sandbox
 
 
 async def open_sandbox(
     session: AsyncSession, bus: Bus, task: Task, *, purpose: Purpose, origin: Origin, now: datetime
 ) -> tuple[Sandbox, str]:
-    """Write the row of a sandbox that is about to be made, and return it with its token, of which only a hash is kept.
+    """Create the row of a sandbox before it exists, and return it with its token, of which only a hash is stored.
 
     A work sandbox becomes the task's own: the caller assigns the task to it in the same transaction.
     """
@@ -104,7 +104,7 @@ async def open_sandbox(
     if purpose == Purpose.WORK and task.fence > 1:
         await session.flush()
         await messages.carry_over(session, bus, sandbox, now=now)
-    await _tell(session, bus, sandbox)
+    await _publish(session, bus, sandbox)
     return sandbox, token
 
 
@@ -115,36 +115,36 @@ async def mark_started(
     *,
     provider_ref: str,
     now: datetime,
-    told: Mapping[str, Any] = MappingProxyType({}),
+    details: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Record that the provider has created it; `told` is what else its event says. The caller holds the row."""
+    """Record that the provider has created it; `details` are added to its event. The caller holds the row."""
     sandbox.provider_ref = provider_ref
     if await repository.newest_event(session, sandbox.id, event_types=[EventType.SANDBOX_STARTED]) is None:
-        data = {"provider": sandbox.provider, **told}
+        data = {"provider": sandbox.provider, **details}
         append_platform_event(session, sandbox, EventType.SANDBOX_STARTED, data, now=now)
     await mark_running(session, bus, sandbox, now=now)
 
 
 async def mark_running(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, now: datetime) -> None:
-    """It shows a sign of life. The caller holds the row."""
+    """Mark a sandbox as running when its provider or worker reports it. The caller holds the lock on the row."""
     if sandbox.status == SandboxState.CREATING:
         _move(sandbox, SandboxState.RUNNING)
         sandbox.started_at = now
-        await _tell(session, bus, sandbox)
+        await _publish(session, bus, sandbox)
 
 
 async def request_stop(session: AsyncSession, bus: Bus, sandbox: Sandbox, *, cause: StopCause, reason: str) -> Sandbox:
-    """Ask for a sandbox to be stopped; the orchestrator does it. Asking twice, or too late, changes nothing."""
+    """Request that the orchestrator stops a sandbox. Can be repeated; does nothing if it has ended."""
     sandbox = await repository.lock(session, sandbox.id)
     if sandbox.status in ALIVE and sandbox.status != SandboxState.STOPPING:
         _move(sandbox, SandboxState.STOPPING)
         sandbox.stop_cause, sandbox.end_reason = cause, reason
-        await _tell(session, bus, sandbox)
+        await _publish(session, bus, sandbox)
     return sandbox
 
 
 async def renew_token(session: AsyncSession, sandbox: Sandbox) -> str:
-    """A new token for a sandbox whose worker is dead, so that what it left can be saved. The caller holds the row."""
+    """Create a new token for a sandbox whose worker is dead, to salvage its work. The caller holds the lock."""
     token = new_token("sbx")
     sandbox.token_hash = token_hash(token)
     await session.flush()
@@ -154,26 +154,26 @@ async def renew_token(session: AsyncSession, sandbox: Sandbox) -> str:
 async def end(
     session: AsyncSession, bus: Bus, sandbox: Sandbox, *, state: SandboxState, reason: str, now: datetime
 ) -> None:
-    """It is over; from now on its token is stale. The caller holds the row."""
+    """End a sandbox; its token is stale from now on. The caller holds the lock on the row."""
     _move(sandbox, state)
     sandbox.end_reason = sandbox.end_reason or reason
     sandbox.ended_at = now
     event_type = EventType.SANDBOX_LOST if state == SandboxState.LOST else EventType.SANDBOX_TERMINATED
     append_platform_event(session, sandbox, event_type, {"status": state, "reason": sandbox.end_reason}, now=now)
-    await _tell(session, bus, sandbox)
+    await _publish(session, bus, sandbox)
 
 
 async def record_verdict(session: AsyncSession, bus: Bus, sandbox: Sandbox, verdict: str | None) -> None:
-    """Store the verdict on what was made or checked in a sandbox. The caller holds the row.
+    """Store the verdict on the result that was produced or checked in a sandbox. The caller holds the lock on the row.
 
-    An attempt is judged by its own verdict, whatever becomes of its task later.
+    The outcome of an attempt depends on its own verdict, not on what happens to its task later.
     """
     sandbox.verdict = verdict
-    await _tell(session, bus, sandbox)
+    await _publish(session, bus, sandbox)
 
 
-async def _tell(session: AsyncSession, bus: Bus, sandbox: Sandbox) -> None:
-    """Its state is new: people see it, and whoever waits for sandboxes is woken."""
+async def _publish(session: AsyncSession, bus: Bus, sandbox: Sandbox) -> None:
+    """Publish the new state, and wake the orchestrator and long polls."""
     data = {
         "task_id": str(sandbox.task_id),
         "purpose": sandbox.purpose,
@@ -186,6 +186,6 @@ async def _tell(session: AsyncSession, bus: Bus, sandbox: Sandbox) -> None:
 
 
 def _move(sandbox: Sandbox, target: SandboxState) -> None:
-    """The one place where a sandbox's state changes; the row is locked by the caller."""
+    """Change the state; nothing else does. The caller holds the lock on the row."""
     lifecycle.check(SandboxState(sandbox.status), target)
     sandbox.status = target

@@ -1,4 +1,4 @@
-"""Names the files that checks depend on: a change that touches one may have changed what its own checks prove."""
+"""Recognises files that checks depend on: a change to one of them may change what the checks prove."""
 
 import re
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ _TEST_FOLDERS = frozenset(
 )
 _CI_FOLDERS = frozenset({".github", ".gitlab", ".circleci", ".buildkite", ".ci", ".teamcity", ".husky", ".woodpecker"})
 
-#: A longer name cannot be checked out.
+#: Longer names cannot be checked out.
 _MAX_NAME = 255
 #: File names, in lower case: tests and what runs them; builds, scripts and dependencies; continuous integration.
 _NAMES = frozenset(
@@ -58,7 +58,7 @@ _WORD = re.compile(r"[^\s'\"|&;<>()$`=]+")
 
 
 def is_check_file(path: str) -> bool:
-    """Whether a file of this path decides what checks do: a test, a build, dependency or CI file."""
+    """Return whether the file with this path decides what checks do: a test, build, dependency or CI file."""
     *folders, name = path.lower().split("/")
     if len(name) > _MAX_NAME:
         return False
@@ -68,6 +68,6 @@ def is_check_file(path: str) -> bool:
 
 
 def named_in(commands: Iterable[str]) -> frozenset[str]:
-    """The words of the commands that may be paths of the repository."""
+    """Return the words of the commands that may be paths in the repository."""
     words = (word for command in commands for word in _WORD.findall(command))
     return frozenset(str(PurePosixPath(word.removeprefix("./"))) for word in words)

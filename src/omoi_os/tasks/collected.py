@@ -1,13 +1,13 @@
-"""Recognises a test run that collected no tests, from what the test runner printed."""
+"""Recognises test runs that collected no tests, from the output of the test runner."""
 
 import re
 
 #: Shown on a check whose test runner found nothing to run.
 NO_TESTS = "no tests were collected"
 
-#: Exit codes, beside 0, with which runners themselves report an empty run.
+#: Exit codes, besides 0, with which runners report an empty run.
 _PYTHON_EXIT = 5  # pytest, and unittest from Python 3.12 on
-_JAVASCRIPT_EXIT = 1  # vitest and jest, unless they are told to pass without tests
+_JAVASCRIPT_EXIT = 1  # vitest and jest, unless configured to pass without tests
 _NEXTEST_EXIT = 4
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
@@ -60,7 +60,7 @@ def no_tests_collected(exit_code: int, output: str) -> bool:
 
 
 def _shows_tests(match: re.Match[str]) -> bool:
-    """Whether this line says that at least one test ran."""
+    """Return whether this line reports that at least one test ran."""
     if match["pytest_some"] or match["javascript_some"] or match["go_test"]:
         return True
     if match["go"]:
@@ -69,7 +69,7 @@ def _shows_tests(match: re.Match[str]) -> bool:
 
 
 def _exits_of(match: re.Match[str]) -> set[int]:
-    """The exit codes with which the runner that printed this ends an empty run."""
+    """Return the exit codes with which the runner that printed this line ends an empty run."""
     if match["unittest"] or match["pytest_none"] or match["pytest_empty"]:
         return {0, _PYTHON_EXIT}
     if match["javascript"]:

@@ -1,4 +1,4 @@
-"""The states of a task, and who moves it on."""
+"""The states of a task and the transitions between them."""
 
 from enum import StrEnum
 
@@ -6,16 +6,16 @@ from omoi_os.errors import Conflict
 
 
 class TaskState(StrEnum):
-    """Each member says what it means and who moves it on."""
+    """Each member states what it means and what ends it."""
 
-    BLOCKED = "blocked"  #: a dependency is open; its completion moves it on
+    BLOCKED = "blocked"  #: a dependency is open; its completion moves the task on
     PENDING = "pending"  #: waiting for room; the dispatcher assigns it
     ASSIGNED = "assigned"  #: leased, its sandbox is being made; the first event moves it on
-    RUNNING = "running"  #: the worker is at it; its end moves it on
-    VERIFYING = "verifying"  #: the agent says done; the verifier decides
-    COMPLETED = "completed"  #: accepted: its checks passed, or there were none; nothing moves it
-    FAILED = "failed"  #: out of attempts, or not worth another; a person may retry it
-    CANCELLED = "cancelled"  #: a person stopped it; nothing moves it
+    RUNNING = "running"  #: the worker reports events; its end moves the task on
+    VERIFYING = "verifying"  #: the agent has finished; the verifier decides
+    COMPLETED = "completed"  #: accepted: its checks passed, or it has none; final
+    FAILED = "failed"  #: out of attempts, or not worth another one; a person can retry it
+    CANCELLED = "cancelled"  #: a person cancelled it; final
 
 
 class EndCause(StrEnum):
@@ -25,9 +25,9 @@ class EndCause(StrEnum):
     PLATFORM = "platform"  #: the platform or the host; `max_attempts` rises with `attempt`, up to a limit
 
 
-#: States in which a task takes up room.
+#: States in which a task occupies a slot.
 ACTIVE = frozenset({TaskState.ASSIGNED, TaskState.RUNNING, TaskState.VERIFYING})
-#: States that only a person's retry leaves, if anything.
+#: Final states; only a person's retry leaves `FAILED`.
 TERMINAL = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED})
 OPEN = frozenset(TaskState) - TERMINAL
 
@@ -46,6 +46,6 @@ TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
 
 
 def check(current: TaskState, target: TaskState) -> None:
-    """Raise `Conflict` when the table does not have this step."""
+    """Raise `Conflict` if the table does not contain this transition."""
     if target not in TRANSITIONS[current]:
         raise Conflict(f"a task that is {current} cannot become {target}")

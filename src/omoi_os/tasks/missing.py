@@ -1,4 +1,4 @@
-"""Recognises what a failed check could not find: a command, an interpreter or a module."""
+"""Recognises a command, interpreter or module that a failed check could not find."""
 
 import re
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from enum import StrEnum
 
 from omoi_os.tasks.verdict import Check
 
-#: What a shell answers when it cannot run a command, or cannot find it.
+#: Exit codes of a shell that cannot execute or cannot find a command.
 _CANNOT_RUN = frozenset({126, 127})
-#: How many lines from the end a command that was not found explains another exit code than the shell's own.
+#: With another exit code, a missing command counts only within this many lines from the end.
 _LAST_LINES = 8
 _MAX_NAMES = 10
 _MAX_LINE = 500
@@ -39,7 +39,7 @@ _MODULES = tuple(
 
 
 class Kind(StrEnum):
-    """What is missing."""
+    """What kind of thing is missing."""
 
     COMMAND = "command"
     MODULE = "module"
@@ -50,12 +50,12 @@ class Missing:
     """One thing that a check could not find."""
 
     kind: Kind
-    #: The command's name or path, or the module's top-level name; empty when the output does not tell.
+    #: The command's name or path, or the module's top-level name; empty if the output does not name it.
     name: str
 
     @property
     def is_path(self) -> bool:
-        """Whether it is a file of the repository: only a path names one."""
+        """Return whether it may be a file of the repository, which is always called by its path."""
         return "/" in self.name and self.kind is Kind.COMMAND
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class Missing:
 
 
 def find_missing(check: Check) -> tuple[Missing, ...]:
-    """What the check says it could not find; nothing for one that passed."""
+    """Return what the check reports as missing; nothing for a check that passed."""
     if not check.has_failed:
         return ()
     lines = [line[:_MAX_LINE].rstrip() for line in check.output.splitlines() if line.strip()]
@@ -75,7 +75,7 @@ def find_missing(check: Check) -> tuple[Missing, ...]:
 
 
 def _commands(lines: list[str]) -> Iterator[Missing]:
-    # The last one stopped the check.
+    # The last missing command stopped the check.
     for line in reversed(lines):
         for pattern in _COMMANDS:
             if match := pattern.search(line):

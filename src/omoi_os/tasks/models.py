@@ -1,4 +1,4 @@
-"""Tables of tasks: the row is the job."""
+"""Tables of tasks. The table of tasks is the queue."""
 
 from datetime import datetime
 from typing import Any
@@ -56,17 +56,17 @@ class Task(Base):
     sandbox_id: Mapped[str | None]
     attempt: Mapped[int]
     max_attempts: Mapped[int]
-    #: How many attempts the platform or the host ended since a person last asked for the task.
+    #: Number of attempts that the platform or the host ended since the task was created or retried.
     platform_ends: Mapped[int] = mapped_column(default=0, server_default="0")
-    #: The model that was asked for; none means the platform's own.
+    #: The requested model; None uses the installation's.
     model: Mapped[str | None]
-    #: How long its worker stays for follow-up messages once the agent is done.
+    #: How long its worker waits for further messages after the agent has finished.
     linger_seconds: Mapped[int] = mapped_column(default=0, server_default="0")
-    #: Whether a result without a commit is none.
+    #: Whether a result needs a commit.
     requires_commit: Mapped[bool] = mapped_column(default=True, server_default=true())
-    #: Counts assignments; a sandbox with a lower number is superseded.
+    #: Number of assignments; a sandbox with a lower number is superseded.
     fence: Mapped[int] = mapped_column(BigInteger)
-    #: Which orchestrator is making the sandbox or checking the result, and until when that holds.
+    #: The orchestrator that creates the sandbox or checks the result, and when its lease expires.
     lease_owner: Mapped[int | None] = mapped_column(BigInteger)
     lease_expires_at: Mapped[datetime | None]
     #: A pending task is not dispatched before this.
@@ -75,15 +75,15 @@ class Task(Base):
     feedback: Mapped[str | None]
     result: Mapped[dict[str, Any] | None]
     error: Mapped[str | None]
-    #: What kind of error ended it, where that is known: `environment` is one that no attempt of an agent can repair.
+    #: Type of the error that ended it, if known: `environment` is one that no further attempt can repair.
     error_type: Mapped[str | None]
-    #: Somebody asked for the stored commit to be checked with these commands; cleared when there is a verdict.
+    #: A requested verification of the stored commit with these commands; cleared by the verdict.
     verification_requested_at: Mapped[datetime | None]
     verification_acceptance: Mapped[list[str] | None]
-    #: How often the verification that is due was started.
+    #: How often the current verification was started.
     verification_tries: Mapped[int] = mapped_column(default=0, server_default="0")
     cost_usd: Mapped[float]
-    #: The part of `cost_usd` that the scripted model was charged: nobody paid it.
+    #: The part of `cost_usd` that the scripted model was charged and nobody paid.
     simulated_cost_usd: Mapped[float] = mapped_column(default=0.0, server_default="0")
     tokens: Mapped[int] = mapped_column(BigInteger)
     created_by: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
@@ -93,7 +93,7 @@ class Task(Base):
 
 
 class ProjectTurn(Base):
-    """When a task of a project was claimed last. Only the claim writes it, so nobody who edits projects holds it up."""
+    """When a task of a project was last claimed. Separate from projects, so that edits do not block a claim."""
 
     __tablename__ = "project_turns"
 
@@ -102,7 +102,7 @@ class ProjectTurn(Base):
 
 
 class TaskDependency(Base):
-    """One task waits for another."""
+    """One task depends on another."""
 
     __tablename__ = "task_dependencies"
 

@@ -9,7 +9,7 @@ from omoi_os.tasks.verdict import Verdict
 
 
 class Outcome(StrEnum):
-    """Where a task, an attempt or a ticket stands."""
+    """The outcome of a task, an attempt or a ticket."""
 
     OPEN = "open"  #: not started
     IN_PROGRESS = "in_progress"  #: an agent works on it, or its result is being checked
@@ -19,10 +19,10 @@ class Outcome(StrEnum):
     NO_RESULT = "no_result"  #: it ended before it had a result
 
 
-#: The outcomes of what has ended.
+#: Outcomes of tasks and attempts that have ended.
 FINAL = (Outcome.VERIFIED, Outcome.UNCHECKED, Outcome.FAILED, Outcome.NO_RESULT)
 
-#: How commands and reports name an outcome.
+#: Names of the outcomes for commands and reports.
 LABELS: Mapping[Outcome, str] = {
     Outcome.OPEN: "open",
     Outcome.IN_PROGRESS: "in progress",
@@ -36,7 +36,7 @@ LABELS: Mapping[Outcome, str] = {
 def verdict_of(result: Mapping[str, Any] | None) -> Verdict | None:
     """Read the verdict from a task's result; None while there is none.
 
-    Results of earlier versions have no `verdict`. There, `verified` without a single check proved nothing.
+    Results of early versions have no `verdict`. In them, `verified` without a check proves nothing.
     """
     if result is None:
         return None
@@ -62,7 +62,7 @@ def of_task(status: str, verdict: Verdict | None) -> Outcome:
 def of_attempt(verdict: str | None, *, alive: bool, failed: bool, being_checked: bool) -> Outcome:
     """Decide the outcome of one sandbox from how it ended and the verdict on what was made or checked in it.
 
-    `being_checked`: its task is still being verified, so that the verdict may come after the sandbox has ended.
+    `being_checked`: its task is being verified, so the verdict may follow after the sandbox has ended.
     """
     if verdict is not None and not alive:
         return Outcome(verdict)
@@ -72,7 +72,7 @@ def of_attempt(verdict: str | None, *, alive: bool, failed: bool, being_checked:
 
 
 def of_ticket(outcomes: Collection[Outcome]) -> Outcome:
-    """Decide the outcome of a ticket from those of its tasks; of the finished ones the least good counts."""
+    """Decide the outcome of a ticket from those of its tasks: the least good one counts."""
     order = (Outcome.IN_PROGRESS, Outcome.FAILED, Outcome.OPEN, Outcome.UNCHECKED, Outcome.VERIFIED, Outcome.NO_RESULT)
     worst = next((outcome for outcome in order if outcome in outcomes), Outcome.OPEN)
     has_started = Outcome.UNCHECKED in outcomes or Outcome.VERIFIED in outcomes

@@ -1,4 +1,4 @@
-"""What happens to tasks. Each function is one step in one transaction; the caller commits."""
+"""Changes the state of tasks. Each function runs in the caller's transaction."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,13 +30,13 @@ MAX_PLATFORM_ENDS = 20
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How a task is to be done, where that is not the usual way."""
+    """Options of a task that differ from the defaults."""
 
-    #: None means the platform's own.
+    #: None uses the installation's model.
     model: str | None = None
-    #: How long the worker stays for follow-up messages.
+    #: How long the worker waits for further messages.
     linger_seconds: int = 0
-    #: Whether an answer without a commit is a result.
+    #: Whether a reply without a commit is a result.
     answer_is_enough: bool = False
 
 
@@ -52,7 +52,7 @@ async def create_task(
     depends_on: Sequence[UUID] = (),
     terms: Terms = Terms(),  # noqa: B008  frozen
 ) -> Task:
-    """Queue one unit of work of a ticket; it is blocked while something it depends on is open."""
+    """Create and queue a task of a ticket; it is blocked while a task it depends on is open."""
     is_first = ticket in session.new
     task = await repository.insert(
         session,
@@ -92,7 +92,7 @@ async def create_task(
 
 
 async def cancel_task(session: AsyncSession, bus: Bus, task: Task, *, now: datetime) -> Task:
-    """Stop a task for good. The orchestrator then stops its sandbox."""
+    """Cancel a task. The orchestrator then stops its sandbox."""
     task = await repository.lock(session, task.id)
     if task.status in lifecycle.TERMINAL:
         raise Conflict(f"task {task.id} is already {task.status}, so it cannot be cancelled")
@@ -103,7 +103,7 @@ async def cancel_task(session: AsyncSession, bus: Bus, task: Task, *, now: datet
 
 
 async def retry_task(session: AsyncSession, bus: Bus, task: Task, *, now: datetime, message: str | None = None) -> Task:
-    """Give a failed task at least one more attempt on the same branch, with a person's word for the agent."""
+    """Give a failed task at least one more attempt on the same branch, with a message for the agent."""
     task = await repository.lock(session, task.id)
     if task.status != TaskState.FAILED:
         raise Conflict(f"task {task.id} is {task.status}; only a failed task can be retried")
@@ -123,9 +123,9 @@ async def retry_task(session: AsyncSession, bus: Bus, task: Task, *, now: dateti
 async def assign(
     session: AsyncSession, bus: Bus, task: Task, *, lease_owner: int, until: datetime, only_of: Ticket | None = None
 ) -> None:
-    """Claim a pending task for a new sandbox; the fence rises, so every earlier attempt is superseded.
+    """Claim a pending task for a new sandbox. The fence rises, so every earlier attempt is superseded.
 
-    `only_of` is its ticket where the caller holds that and knows that it has no other task.
+    `only_of` is the task's ticket, if the caller holds its lock and knows that it has no other task.
     """
     _move(task, TaskState.ASSIGNED)
     task.fence += 1
@@ -137,7 +137,7 @@ async def assign(
 
 
 async def worker_reported(session: AsyncSession, bus: Bus, task: Task, *, now: datetime) -> None:
-    """The worker's first word: the task runs."""
+    """Mark an assigned task as running, on the first event of its worker."""
     if task.status == TaskState.ASSIGNED:
         _move(task, TaskState.RUNNING)
         task.started_at = task.started_at or now
@@ -146,7 +146,7 @@ async def worker_reported(session: AsyncSession, bus: Bus, task: Task, *, now: d
 
 
 async def agent_says_done(session: AsyncSession, bus: Bus, task: Task, *, final_output: str) -> None:
-    """The agent's word moves a task to `verifying`, never to `completed`."""
+    """Mark a running task as verifying. Only the verifier completes it."""
     if task.status == TaskState.RUNNING:
         _move(task, TaskState.VERIFYING)
         task.lease_owner = task.lease_expires_at = None
@@ -164,7 +164,7 @@ async def agent_says_done(session: AsyncSession, bus: Bus, task: Task, *, final_
 
 
 async def complete(session: AsyncSession, bus: Bus, task: Task, *, result: Mapping[str, Any], now: datetime) -> None:
-    """The verifier accepts the result; what waited for it may go."""
+    """Accept the result of a task, and unblock the tasks that depend on it."""
     _move(task, TaskState.COMPLETED)
     task.result, task.error, task.error_type, task.feedback = dict(result), None, None, None
     task.completed_at = now
@@ -189,15 +189,15 @@ async def give_back(
     """End an attempt that did not succeed: queue the task again with back-off, or fail it when it has no attempt left.
 
     Only the work's own failures use up attempts. Where the platform or the host ended the attempt, `max_attempts`
-    rises with `attempt`; after `MAX_PLATFORM_ENDS` of those the task fails, so that it cannot be started for ever.
+    rises with `attempt`; after `MAX_PLATFORM_ENDS` of those the task fails, so that it is not retried forever.
     """
     if cause == EndCause.WORK and task.attempt >= task.max_attempts:
         await fail(session, bus, task, reason=f"{reason} (attempt {task.attempt} of {task.max_attempts})", now=now)
         return
     if cause == EndCause.PLATFORM and task.platform_ends >= MAX_PLATFORM_ENDS:
         count = task.platform_ends + 1
-        told = f"{reason} (the platform or the host ended {count} attempts at this task; retry it once that is solved)"
-        await fail(session, bus, task, reason=told, now=now)
+        full = f"{reason} (the platform or the host ended {count} attempts; retry the task once the cause is fixed)"
+        await fail(session, bus, task, reason=full, now=now)
         return
     _move(task, TaskState.PENDING)
     if cause == EndCause.PLATFORM:
@@ -215,14 +215,14 @@ async def give_back(
 
 
 async def postpone(session: AsyncSession, bus: Bus, task: Task, *, reason: str, until: datetime) -> None:
-    """Leave a pending task in the queue until later and say why. No sandbox was created, so no attempt is counted."""
+    """Delay a pending task and record why. No sandbox was created, so no attempt is counted."""
     task.not_before = until
     task.error = reason
     await _settle(session, bus, task)
 
 
 async def requeue(session: AsyncSession, bus: Bus, task: Task, *, reason: str) -> None:
-    """The platform stops while an attempt is under way: the task waits again, at no attempt's cost."""
+    """Queue a task again because the platform stops during an attempt, without using one up."""
     _move(task, TaskState.PENDING)
     task.error = reason
     task.attempt += 1
@@ -235,7 +235,7 @@ async def requeue(session: AsyncSession, bus: Bus, task: Task, *, reason: str) -
 async def fail(
     session: AsyncSession, bus: Bus, task: Task, *, reason: str, now: datetime, error_type: str | None = None
 ) -> None:
-    """Not worth another attempt."""
+    """Fail a task that gets no further attempt."""
     _move(task, TaskState.FAILED)
     task.error, task.error_type = reason, error_type
     task.completed_at = now
@@ -244,36 +244,36 @@ async def fail(
 
 
 async def announce(session: AsyncSession, bus: Bus, task: Task) -> None:
-    """Show people that something about the task is new, and wake whoever waits for tasks. The caller holds the row."""
+    """Publish that the task has changed, and wake the dispatcher. The caller holds the lock on the row."""
     await _settle(session, bus, task)
 
 
 def _move(task: Task, target: TaskState) -> None:
-    """The one place where a task's state changes; the row is locked by the caller."""
+    """Change the state; nothing else does. The caller holds the lock on the row."""
     lifecycle.check(TaskState(task.status), target)
     task.status = target
 
 
 async def _settle(session: AsyncSession, bus: Bus, task: Task) -> None:
-    """After a change: the ticket follows its tasks, and whoever waits for tasks is woken."""
+    """After a change: derive the ticket's status, publish the change and wake the dispatcher."""
     await session.flush()
-    # No stronger than this: a new task's foreign key holds its ticket, too, and both would wait for each other.
+    # A stronger lock would deadlock with the foreign key of a new task, which locks its ticket as well.
     ticket = await session.get_one(Ticket, task.ticket_id, with_for_update={"key_share": True})
-    await _tell(session, bus, task, ticket, derive(await repository.states_of_ticket(session, ticket.id)))
+    await _publish(session, bus, task, ticket, derive(await repository.states_of_ticket(session, ticket.id)))
 
 
 async def _settle_alone(session: AsyncSession, bus: Bus, task: Task, ticket: Ticket) -> None:
-    """The same for the only task of a ticket that the caller holds: nothing has to be asked."""
-    await _tell(session, bus, task, ticket, derive([TaskState(task.status)]))
+    """Do the same for the only task of a ticket that the caller has locked, without a query."""
+    await _publish(session, bus, task, ticket, derive([TaskState(task.status)]))
 
 
-async def _tell(session: AsyncSession, bus: Bus, task: Task, ticket: Ticket, status: TicketStatus) -> None:
-    """People see what is new, and whoever waits for tasks is woken."""
+async def _publish(session: AsyncSession, bus: Bus, task: Task, ticket: Ticket, status: TicketStatus) -> None:
+    """Publish the change and wake the dispatcher."""
     if status != ticket.status:
         ticket.status = status
         about = {"ticket_id": str(ticket.id), "title": ticket.title, "status": status}
         publish(session, Change.TICKET_STATUS, about, project_id=task.project_id)
-    told = {
+    data = {
         "task_id": str(task.id),
         "ticket_id": str(task.ticket_id),
         "title": task.title,
@@ -282,14 +282,14 @@ async def _tell(session: AsyncSession, bus: Bus, task: Task, ticket: Ticket, sta
         "attempt": task.attempt,
         "error": task.error,
     }
-    publish(session, Change.TASK_STATUS, told, project_id=task.project_id, sandbox_id=task.sandbox_id)
+    publish(session, Change.TASK_STATUS, data, project_id=task.project_id, sandbox_id=task.sandbox_id)
     await bus.announce(session, Topic.TASKS, str(task.id))
 
 
 async def rename_branch(session: AsyncSession, task: Task, ticket: Ticket, *, existing: Collection[str]) -> str:
-    """Give a task whose branch does not exist yet a name that collides with none of these branches.
+    """Rename the branch of a task, which does not exist yet, so that it collides with none of these branches.
 
-    The caller holds the task. The project is held as well, so that no new task takes the same name.
+    The caller holds the lock on the task. This locks the project, so that no new task takes the same name.
     """
     project = await project_rows.lock(session, task.project_id)
     wanted = branch_name(title=task.title, ticket_type=ticket.ticket_type, priority=ticket.priority)
@@ -301,6 +301,6 @@ async def rename_branch(session: AsyncSession, task: Task, ticket: Ticket, *, ex
 async def _free_branch_name(
     session: AsyncSession, project: Project, wanted: str, existing: Collection[str] = ()
 ) -> str:
-    """Return a name that no task of the project, no existing branch and not the default branch has."""
+    """Return a name that differs from the branches of all tasks, all existing branches and the default branch."""
     of_tasks = await repository.branch_names_like(session, project.id, wanted)
     return free_name(wanted, {*of_tasks, *existing, project.default_branch})

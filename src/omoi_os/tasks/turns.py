@@ -1,4 +1,4 @@
-"""Whose turn it is: the tasks to claim next, shared fairly between projects."""
+"""Selects the tasks to claim next, shared fairly between projects."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import ProjectTurn, Task
 from omoi_os.tickets.models import Ticket
 
-#: How many more candidates than free slots are looked at, because some may be held by another transaction.
+#: How many more candidates than free slots are read, because other transactions may have locked some.
 SPARE = 10
 
-#: Each free slot goes to the project that has the fewest active tasks for its weight; of several, to the one whose
-#: last claim is the longest ago. Within a project the more urgent task goes first, then the older one. So a project
+#: Each free slot goes to the project with the fewest active tasks for its weight; among several, to the one with the
+#: least recent claim. Within a project the task with the higher priority goes first, then the older one. So a project
 #: gets its share whatever the number, age or priority of other projects' tasks.
 #:
 #: `waiting` steps from project to project through ix_tasks_turn, and each of them contributes a few tasks from the
@@ -83,21 +83,21 @@ LIMIT :limit + :spare
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A task that may run next. It and its ticket are held."""
+    """A task that can run next. Its row and its ticket's are locked."""
 
     task: Task
     ticket: Ticket
     project: Project
     #: Whether the ticket has no other task.
     alone: bool
-    #: How many tasks take up room: of its project, and in all.
+    #: Number of active tasks: in its project, and in total.
     active_in_project: int
     active: int
 
 
 def _held_query() -> Select[Task, Ticket, Project, bool]:
     other = aliased(Task)
-    # The order makes it use the index; it ends at the first other task, however many a ticket has.
+    # With this order the query uses the index and stops at the first other task of the ticket.
     second = select(other.id).where(other.ticket_id == Task.ticket_id, other.id != Task.id).order_by(other.id).limit(1)
     return (
         select(Task, Ticket, Project, second.correlate(Task).scalar_subquery().is_(None))
@@ -109,7 +109,7 @@ def _held_query() -> Select[Task, Ticket, Project, bool]:
     )
 
 
-#: Put together once, because that takes longer than the database does over them.
+#: Compiled once, because compiling takes longer than executing.
 CANDIDATES = text(_CANDIDATES).bindparams(bindparam("without", type_=ARRAY(Uuid)))
 HELD = _held_query()
 
@@ -119,21 +119,21 @@ async def ready_tasks(
 ) -> Sequence[Ready]:
     """Return the tasks to run next, in the order of their turns, a few more than there are free slots.
 
-    `without` are projects to leave out, `limit` is that of all active tasks. What another transaction holds is left
-    out too; its commit announces the task.
+    `without` are projects to leave out, `limit` is the limit of all active tasks. Tasks that another transaction has
+    locked are left out too; its commit announces them.
     """
     values = {"now": now, "without": list(without), "limit": limit, "spare": SPARE}
     chosen = (await session.execute(CANDIDATES, values)).all()
     if not chosen:
         return []
     rows = (await session.execute(HELD, {"ids": [each.id for each in chosen]})).all()
-    # One that was changed before it was held is not pending any more.
+    # A task that changed before it was locked is not pending any more.
     held = {row[0].id: row for row in rows if row[0].status == TaskState.PENDING}
     return [Ready(*held[each.id], each.active_in_project, each.active) for each in chosen if each.id in held]
 
 
 async def record_turns(session: AsyncSession, project_ids: Collection[UUID], *, now: datetime) -> None:
-    """Record that tasks of these projects were claimed: others with as few active tasks are next."""
+    """Record that tasks of these projects were claimed, so that other projects are next."""
     new = insert(ProjectTurn).values([{"project_id": each, "claimed_at": now} for each in project_ids])
     await session.execute(
         new.on_conflict_do_update(index_elements=[ProjectTurn.project_id], set_={"claimed_at": new.excluded.claimed_at})

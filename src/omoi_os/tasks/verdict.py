@@ -1,4 +1,4 @@
-"""The verdict on a result: decided from what its checks printed and how they ended, never from the agent's report."""
+"""The verdict on a result, decided from the output and exit codes of its checks, never from the agent's report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ class Check:
 
     command: str
     exit_code: int
-    #: The end of what it printed.
+    #: The end of its output.
     output: str
     #: How it ended before the change: `failed`, `passed` or `not_run`.
     baseline: str = "not_run"
@@ -30,22 +30,22 @@ class Check:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it is a test run that collected no tests, which has neither passed nor failed."""
+        """Return whether it is a test run that collected no tests, which has neither passed nor failed."""
         return self.warning == NO_TESTS
 
     @property
     def has_failed(self) -> bool:
-        """Whether the result must not be accepted."""
+        """Return whether the result must not be accepted."""
         return self.exit_code != 0 and not self.is_empty
 
 
 def with_warning(check: Check, printed: str) -> Check:
-    """The check with a warning where one is due; `printed` is its whole output."""
+    """Return the check with a warning if it needs one; `printed` is its whole output."""
     return replace(check, warning=NO_TESTS) if no_tests_collected(check.exit_code, printed) else check
 
 
 def judge(checks: Sequence[Check]) -> tuple[Verdict, str | None]:
-    """The verdict that these checks allow, and the reason where it is not `verified`."""
+    """Return the verdict on these checks, and the reason if it is not `verified`."""
     for check in checks:
         if check.has_failed:
             return Verdict.FAILED, f"`{_short(check.command)}` ended with exit code {check.exit_code}"
@@ -59,6 +59,6 @@ def judge(checks: Sequence[Check]) -> tuple[Verdict, str | None]:
 
 
 def _short(command: str) -> str:
-    """The command as it fits into a sentence."""
+    """Return the command, shortened to fit into a sentence."""
     line = " ".join(command.split())
     return line if len(line) <= 200 else f"{line[:199]}…"

@@ -1,4 +1,4 @@
-"""Verifying a stored commit again, on request: the row keeps the request until the orchestrator has a verdict."""
+"""Requests to verify a stored commit again. The row keeps the request until the orchestrator has a verdict."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,16 +14,16 @@ from omoi_os.tickets.models import Ticket
 
 
 def acceptance_of(project: Project, ticket: Ticket) -> tuple[str, ...]:
-    """The commands that must pass: the project's, then the ticket's."""
+    """Return the commands that must succeed: the project's, then the ticket's."""
     return (*project.settings.get("acceptance", ()), *ticket.acceptance)
 
 
 async def request(
     session: AsyncSession, bus: Bus, task: Task, *, acceptance: Sequence[str] | None, now: datetime
 ) -> Task:
-    """Have the task's stored commit checked, by these commands or else by the project's and the ticket's.
+    """Request that a task's stored commit is verified with these commands, or else with the project's and ticket's.
 
-    Raises `Conflict` when the task is still open, has no stored commit, has no commands to run, or is being verified.
+    Raise `Conflict` if the task is open, has no stored commit, has no commands to run, or is being verified.
     """
     task = await repository.lock(session, task.id)
     if task.status not in lifecycle.TERMINAL:
@@ -44,7 +44,7 @@ async def request(
 
 
 def clear(task: Task) -> None:
-    """Forget the request: it is answered, or the task starts again. The caller holds the row."""
+    """Delete the request, because it is answered or the task starts again. The caller holds the lock on the row."""
     task.verification_requested_at = task.verification_acceptance = None
 
 

@@ -248,7 +248,9 @@ async def record_started(
         sandbox = await sandboxes_repository.lock(session, sandbox_id)
         if sandbox.status not in ENDED:
             told = {} if environment is None else {"environment": dict(environment)}
-            await sandboxes.mark_started(session, context.bus, sandbox, provider_ref=ref, told=told, now=context.now())
+            await sandboxes.mark_started(
+                session, context.bus, sandbox, provider_ref=ref, details=told, now=context.now()
+            )
 
 
 async def _still_wanted(context: Context, work: Work) -> bool:

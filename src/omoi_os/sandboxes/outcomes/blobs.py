@@ -1,4 +1,4 @@
-"""Values too large for an event, kept whole and found by their hash."""
+"""Blobs: values that are too large for an event, stored by their hash."""
 
 import hashlib
 import re
@@ -13,42 +13,42 @@ from omoi_os.errors import Invalid, TooLarge
 from omoi_os.masking import Masker
 from omoi_os.sandboxes.models import Sandbox, SandboxBlob
 
-#: What all blobs of one sandbox may add up to, unless the settings say so (OMOI_SANDBOX_BLOBS_MB).
+#: Default of the total size of one sandbox's blobs (OMOI_SANDBOX_BLOBS_MB).
 MAX_TOTAL_BYTES = 512 * 1024 * 1024
 
-#: What is read from the database at a time.
+#: How much is read from the database at a time.
 PIECE_BYTES = 1024 * 1024
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def check(digest: str, content: bytes) -> None:
-    """`Invalid` unless this is the content's SHA-256."""
+    """Raise `Invalid` unless this is the content's SHA-256."""
     if not _DIGEST.fullmatch(digest):
         raise Invalid("sha256: must be 64 lower-case hexadecimal digits")
     if hashlib.sha256(content).hexdigest() != digest:
-        raise Invalid("sha256: is not the hash of this body; send the bytes again")
+        raise Invalid("sha256: must be the hash of the body; send the bytes again")
 
 
 def masked(content: bytes, masker: Masker) -> bytes:
-    """The content without secrets, whatever its encoding."""
+    """Return the content with its secrets masked, whatever its encoding."""
     return masker.mask_text(content.decode(errors="surrogateescape")).encode(errors="surrogateescape")
 
 
 async def store(
     session: AsyncSession, sandbox: Sandbox, digest: str, content: bytes, *, max_total: int = MAX_TOTAL_BYTES
 ) -> None:
-    """Keep checked and masked content under the hash of what was sent. Storing it again changes nothing."""
+    """Store masked content under the hash of the original. Can be repeated."""
     total = select(func.coalesce(func.sum(func.octet_length(SandboxBlob.content)), 0))
     used = (await session.execute(total.where(SandboxBlob.sandbox_id == sandbox.id))).scalar_one()
     if used + len(content) > max_total:
-        raise TooLarge(f"the blobs of sandbox {sandbox.id} would exceed {max_total} bytes in all")
+        raise TooLarge(f"the blobs of sandbox {sandbox.id} would exceed {max_total} bytes in total")
     values = {"sandbox_id": sandbox.id, "sha256": digest, "content": content}
     await session.execute(insert(SandboxBlob).values(values).on_conflict_do_nothing())
 
 
 async def size_of(session: AsyncSession, sandbox_id: str, digest: object) -> int | None:
-    """How many bytes are kept under this hash; None when there are none, or when it is no hash at all."""
+    """Return the size of the blob with this hash; None if there is none or it is not a hash."""
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
         return None
     query = select(func.octet_length(SandboxBlob.content))
@@ -57,7 +57,7 @@ async def size_of(session: AsyncSession, sandbox_id: str, digest: object) -> int
 
 
 async def pieces(sessions: Sessions, sandbox_id: str, digest: str, size: int) -> AsyncIterator[bytes]:
-    """Yield the content piece by piece; no session is open between two of them."""
+    """Yield the content piece by piece, without holding a session in between."""
     for start in range(0, size, PIECE_BYTES):
         query = select(func.substr(SandboxBlob.content, start + 1, PIECE_BYTES))
         query = query.where(SandboxBlob.sandbox_id == sandbox_id, SandboxBlob.sha256 == digest)

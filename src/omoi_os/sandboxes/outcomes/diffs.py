@@ -1,4 +1,4 @@
-"""What a sandbox changed: one edit, or the whole session."""
+"""Diffs of one edit or of a whole session."""
 
 import re
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ from omoi_os.sandboxes.outcomes import blobs
 #: Edits read at a time.
 PAGE = 100
 
-#: Events with which a worker hands in what the session changed in all.
+#: Events that contain the diff of the whole session.
 _SUMMARIES = (
     EventType.AGENT_COMPLETED,
     EventType.AGENT_FAILED,
@@ -28,14 +28,14 @@ _EVENT_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A text of an event: as it stands there, or the hash and size of the blob that holds it."""
+    """A text of an event: inline, or the hash and size of its blob."""
 
     text: bytes = b""
     digest: str | None = None
     size: int = 0
 
     async def pieces(self, sessions: Sessions, sandbox_id: str) -> AsyncIterator[bytes]:
-        """Yield it piece by piece."""
+        """Yield the text piece by piece."""
         if self.digest is None:
             yield self.text
             return
@@ -44,24 +44,24 @@ class Value:
 
 
 async def of_edit(session: AsyncSession, sandbox: Sandbox, event_id: str) -> Value:
-    """The whole unified diff of one file edit, from the event or from its blob."""
+    """Return the full unified diff of one file edit, from the event or from its blob."""
     event = await repository.get_event(session, sandbox.id, event_id) if _EVENT_ID.fullmatch(event_id) else None
     if event is None or event.event_type != EventType.AGENT_FILE_EDITED:
         raise NotFound(f"sandbox {sandbox.id} has no file edit {event_id[:100]!r}")
     found = await _value(session, sandbox, event, "full_diff", "diff_blob")
     if found is None:
-        raise NotFound(f"the full diff of event {event_id} was not kept")
+        raise NotFound(f"the full diff of event {event_id} is not stored")
     return found
 
 
 async def whole_session(session: AsyncSession, sandbox: Sandbox) -> Value | None:
-    """What the session changed in all, as its worker handed it in; None while it has not."""
+    """Return the diff of the whole session; None until its worker has reported it."""
     event = await repository.newest_event(session, sandbox.id, event_types=_SUMMARIES)
     return await _value(session, sandbox, event, "session_diff", "session_diff_blob") if event else None
 
 
 async def edits(sessions: Sessions, sandbox: Sandbox) -> AsyncIterator[bytes]:
-    """Each edit so far, in order, so that they can be applied one after the other."""
+    """Yield the diffs of the edits so far in order, so that they can be applied one after the other."""
     after = 0
     while True:
         async with sessions() as session:
@@ -84,7 +84,7 @@ async def edits(sessions: Sessions, sandbox: Sandbox) -> AsyncIterator[bytes]:
 
 
 async def _value(session: AsyncSession, sandbox: Sandbox, event: SandboxEvent, inline: str, blob: str) -> Value | None:
-    """A text of an event: from its blob if it was too large for the row, else as it stands there."""
+    """Return a text of an event, from its blob if it was too large for the row."""
     digest, text = event.event_data.get(blob), event.event_data.get(inline)
     if digest is not None or event.event_data.get(f"{inline}_truncated"):
         size = await blobs.size_of(session, sandbox.id, digest)

@@ -1,4 +1,4 @@
-"""A sandbox's log: its events as plain lines of text, page by page."""
+"""The log of a sandbox: its events as text."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -8,12 +8,12 @@ from omoi_os.sandboxes.models import SandboxEvent
 from omoi_os.sandboxes.outcomes.wording import render
 from omoi_os.system.off_loop import off_loop
 
-#: Events read at a time: a log of any length needs the memory of one page.
+#: How many events are read at a time, so that a log of any length needs the memory of one page.
 PAGE = 500
 
 
 async def lines(sessions: Sessions, sandbox_id: str, *, after: int, until: int) -> AsyncIterator[str]:
-    """The log of the events with numbers above `after`, up to `until`; no session is open between two pages."""
+    """Yield the log of the events behind `after` up to `until`, without holding a session between two pages."""
     while after < until:
         async with sessions() as session:
             rows = await repository.list_events(session, sandbox_id, order="asc", limit=PAGE, cursor_seq=after)

@@ -1,4 +1,4 @@
-"""The agent's conversation, part by part and compressed in the database, so that another sandbox can resume it."""
+"""Transcripts of agents, stored in compressed parts, so that another sandbox can resume the conversation."""
 
 import asyncio
 import json
@@ -22,29 +22,29 @@ from omoi_os.sandboxes.models import Sandbox, Transcript, TranscriptPart
 from omoi_os.strict_json import has_too_many_parts
 
 SESSION_ID = r"^[A-Za-z0-9_-]{1,100}$"
-#: What one conversation may add up to, unless the settings say so (OMOI_SANDBOX_TRANSCRIPT_MB).
+#: Default of the total size of one transcript (OMOI_SANDBOX_TRANSCRIPT_MB).
 MAX_TOTAL_BYTES = 256 * 1024 * 1024
-#: No line that is shorter holds a secret.
+#: Shorter lines cannot contain a secret.
 _SHORTEST_SECRET = 8
-#: What is read from the database, and what is unpacked, at a time.
+#: How much is read from the database, and decompressed, at a time.
 PIECE_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a worker adds to its conversation: where it begins in its file, and what is kept of it."""
+    """A part of a transcript: its offset in the worker's file, its sizes, and its compressed content."""
 
     start: int
     received: int
     size: int
     packed: bytes
-    #: The messages that it carries.
+    #: Ids of the messages that it contains.
     message_ids: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A stored part, by its place: it is read when it is needed."""
+    """A stored part, which is read when it is needed."""
 
     sandbox_id: str
     start: int
@@ -52,7 +52,7 @@ class Packed:
 
 
 def pack(raw: bytes, masker: Masker, *, start: int) -> Part:
-    """A part without secrets, compressed. Each line is masked by itself, so that every line stays one JSON value."""
+    """Mask and compress a part. Each line is masked separately, so that every line stays one JSON value."""
     packing, packed, waiting, size = zlib.compressobj(), bytearray(), bytearray(), 0
     message_ids: set[str] = set()
     for line in BytesIO(raw):
@@ -72,7 +72,7 @@ def pack(raw: bytes, masker: Masker, *, start: int) -> Part:
 
 
 def session_of(raw: bytes) -> str | None:
-    """The session that the first line of a conversation names."""
+    """Return the session that the first line of a transcript names."""
     first = raw.partition(b"\n")[0]
     if has_too_many_parts(first):
         return None
@@ -93,16 +93,18 @@ async def store(
     now: datetime,
     max_total: int = MAX_TOTAL_BYTES,
 ) -> int:
-    """Add a part and return how much is kept. A part that begins at 0 replaces what was there.
+    """Store a part and return the total number of received bytes. A part at offset 0 replaces the transcript.
 
-    `Conflict` when it does not begin where the last one ended: the worker then sends everything.
+    Raise `Conflict` if the part does not start where the last one ended; the worker then sends everything.
     """
     await repository.lock(session, sandbox.id)
     transcript = await session.get(Transcript, sandbox.id)
     if part.start > 0:
         kept = transcript.received_bytes if transcript and transcript.session_id == session_id else 0
         if transcript is None or kept != part.start:
-            raise Conflict(f"{kept} bytes of session {session_id} are kept; send it from the beginning, or from there")
+            raise Conflict(
+                f"{kept} bytes of session {session_id} are stored; continue at that offset, or send everything from 0"
+            )
     if transcript is None:
         transcript = Transcript(sandbox_id=sandbox.id, task_id=sandbox.task_id)
         session.add(transcript)
@@ -113,7 +115,7 @@ async def store(
     transcript.size_bytes += part.size
     transcript.updated_at = now
     if transcript.size_bytes > max_total:
-        raise TooLarge(f"the transcript of sandbox {sandbox.id} would exceed {max_total} bytes in all")
+        raise TooLarge(f"the transcript of sandbox {sandbox.id} would exceed {max_total} bytes in total")
     await session.flush()
     session.add(TranscriptPart(sandbox_id=sandbox.id, start=part.start, content=part.packed))
     await session.flush()
@@ -122,17 +124,17 @@ async def store(
 
 
 async def get(session: AsyncSession, sandbox: Sandbox) -> Sequence[Packed]:
-    """The parts of a sandbox's conversation; `NotFound` when none was saved."""
+    """Return the parts of a sandbox's transcript; raise `NotFound` if there is none."""
     parts = await _parts(session, sandbox.id)
     if not parts:
-        raise NotFound(f"sandbox {sandbox.id} has saved no transcript")
+        raise NotFound(f"sandbox {sandbox.id} has no saved transcript")
     return parts
 
 
 async def to_resume(session: AsyncSession, sandbox: Sandbox) -> tuple[str, Sequence[Packed]]:
-    """The session that a sandbox goes on with, and its parts: its own, else that of the attempt before it.
+    """Return the session that a sandbox resumes, its own or that of the previous attempt, with its parts.
 
-    `NotFound` when its task has none.
+    Raise `NotFound` if its task has none.
     """
     transcript = await resumed_by(session, sandbox)
     if transcript is None:
@@ -141,16 +143,16 @@ async def to_resume(session: AsyncSession, sandbox: Sandbox) -> tuple[str, Seque
 
 
 async def pieces(sessions: Sessions, parts: Sequence[Packed]) -> AsyncIterator[bytes]:
-    """Yield a conversation piece by piece; no session is open between two of them.
+    """Yield a transcript piece by piece, without holding a session in between.
 
-    Raises `Conflict` when it was replaced meanwhile.
+    Raise `Conflict` if it was replaced meanwhile.
     """
     for part in parts:
         unpacking = zlib.decompressobj()
         for start in range(0, part.size, PIECE_BYTES):
             packed = await _read(sessions, part, start)
             while packed:
-                # Text that repeats itself is packed a thousand times smaller.
+                # Repetitive text may be compressed by a factor of a thousand.
                 yield await asyncio.to_thread(unpacking.decompress, packed, PIECE_BYTES)
                 packed = unpacking.unconsumed_tail
         yield unpacking.flush()
@@ -162,18 +164,18 @@ async def _read(sessions: Sessions, part: Packed, start: int) -> bytes:
     async with sessions() as session:
         row = (await session.execute(query)).one_or_none()
     if row is None or row[0] != part.size:
-        raise Conflict(f"the transcript of sandbox {part.sandbox_id} was replaced while it was read; read it again")
+        raise Conflict(f"the transcript of sandbox {part.sandbox_id} was replaced while it was being read; try again")
     content: bytes = row[1]
     return content
 
 
 async def resumed_by(session: AsyncSession, sandbox: Sandbox) -> Transcript | None:
-    """Return the conversation that a sandbox goes on with; None when its task has none."""
+    """Return the transcript that a sandbox resumes; None if its task has none."""
     query = (
         select(Transcript)
         .join(Sandbox, Sandbox.id == Transcript.sandbox_id)
         .where(Transcript.task_id == sandbox.task_id)
-        # Not by time: the conversation of an earlier attempt may be saved long after its end.
+        # Not ordered by time: the transcript of an earlier attempt may be salvaged long after its end.
         .order_by((Transcript.sandbox_id == sandbox.id).desc(), Sandbox.fence.desc())
         .limit(1)
     )

@@ -22,13 +22,13 @@ def render(event_type: str, data: Mapping[str, Any], *, at: datetime) -> str:
 
 
 def telling_part(event_type: str, data: Mapping[str, Any]) -> str:
-    """What of an event's data says most, as the agent wrote it: not safe for a terminal yet."""
-    say = _SAID.get(event_type)
-    return say(data) if say else _short(data)
+    """Return the most important part of an event's data, as the agent wrote it: not safe for a terminal."""
+    summarise = _SUMMARIES.get(event_type)
+    return summarise(data) if summarise else _short(data)
 
 
 def _text(*names: str) -> Callable[[Mapping[str, Any]], str]:
-    """Says the first of these fields that has text."""
+    """Return a function that returns the first of these fields that has text."""
     return lambda data: next((str(data[name]) for name in names if data.get(name)), "")
 
 
@@ -53,7 +53,7 @@ def _short(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)[:2000] if value else ""
 
 
-_SAID: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+_SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     EventType.AGENT_MESSAGE: _text("text"),
     EventType.AGENT_THINKING: _text("text"),
     EventType.AGENT_TOOL_USE: _tool_use,
