@@ -1,4 +1,4 @@
-"""Every error is a problem, and says nothing of the inside."""
+"""Every error is a problem document and reveals no internals."""
 
 import os
 
@@ -50,7 +50,9 @@ async def test_poison_is_refused_on_a_users_route_and_harms_nobody(ada: httpx.As
     assert (await ada.get("/tickets")).json()["items"] == []
 
 
-async def test_whoever_has_no_right_hears_of_that_first(anonymous: httpx.AsyncClient, worker: Worker) -> None:
+async def test_a_caller_without_a_token_gets_401_before_any_error_in_the_body(
+    anonymous: httpx.AsyncClient, worker: Worker
+) -> None:
     for path in ("/tickets", worker.path("/events"), worker.path("/events/batch")):
         answer = await anonymous.post(path, content=b"{", headers={"Content-Type": "application/json"})
         assert_problem(answer, 401, "bad_token")

@@ -1,4 +1,4 @@
-"""API servers as processes of their own on one database, and clients that listen to them."""
+"""API servers in separate processes on one database, and their clients."""
 
 import asyncio
 import json

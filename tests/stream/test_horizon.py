@@ -204,10 +204,10 @@ async def test_a_long_transaction_of_our_database_is_named(sessions: Sessions, d
     with another_database(database_url) as other, open_transaction(other), open_transaction(own, holds_xid=False):
         async with reading(sessions) as connection:
             assert await horizon.long_transactions(connection, seconds=0) == []
-            with open_transaction(own) as holder:
+            with open_transaction(own) as session:
                 assert await horizon.long_transactions(connection, seconds=600) == []
                 [found] = await horizon.long_transactions(connection, seconds=0)
-                assert found.pid == holder.info.backend_pid
+                assert found.pid == session.info.backend_pid
                 said = found.describe()
                 assert "somebody's report" in said
                 assert f"pg_terminate_backend({found.pid})" in said

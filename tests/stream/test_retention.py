@@ -1,4 +1,4 @@
-"""What is too old is let go, and whoever comes from before it is told so."""
+"""Old changes are deleted, and a client that resumes from before them gets a resync."""
 
 from datetime import UTC, datetime, timedelta
 

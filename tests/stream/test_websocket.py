@@ -1,4 +1,4 @@
-"""The WebSocket over real servers: what is told, to whom, from where on."""
+"""The WebSocket over real servers: which changes are sent, to which clients, from which position."""
 
 import asyncio
 import json

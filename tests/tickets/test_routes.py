@@ -45,7 +45,7 @@ async def test_a_ticket_tells_what_it_has_spent_and_where_agents_are_at_it(
     assert (await ada.get(f"/tickets/{busy['id']}")).json()["sandboxes_at_work"] == []
 
 
-async def test_whoever_waits_for_tasks_is_woken_by_a_ticket(ada: httpx.AsyncClient, bus: MemoryBus) -> None:
+async def test_a_new_ticket_wakes_the_dispatcher(ada: httpx.AsyncClient, bus: MemoryBus) -> None:
     async with bus.listen(Topic.TASKS) as wakeups:
         assert (await anext(wakeups)).resync
         ticket = await post_ticket(ada)
@@ -54,9 +54,7 @@ async def test_whoever_waits_for_tasks_is_woken_by_a_ticket(ada: httpx.AsyncClie
     assert wakeup.key == ticket["tasks"][0]["id"]
 
 
-async def test_whoever_waits_for_tasks_is_woken_by_a_change_that_held_them(
-    ada: httpx.AsyncClient, bus: MemoryBus
-) -> None:
+async def test_a_change_of_a_ticket_wakes_the_dispatcher_for_its_tasks(ada: httpx.AsyncClient, bus: MemoryBus) -> None:
     ticket = await post_ticket(ada)
     async with bus.listen(Topic.TASKS) as wakeups:
         await anext(wakeups)

@@ -26,7 +26,7 @@ COMMON: Mapping[str, str] = {
     "turns": "How many turns the agent took.",
 }
 
-_TROUBLE: Mapping[str, str] = {
+_ERROR: Mapping[str, str] = {
     "conversation_lost": "The agent starts without its earlier conversation, so its messages are delivered again.",
     "error_type": "What caused the error: `sigkill`, `oom`, `model`, `network`, `tool`, `environment` or `unknown`.",
     "hint": "What to do about the error.",
@@ -47,7 +47,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "iterations": "How many iterations the agent needed until its checks passed.",
         "success": "Whether the agent reports success. The verdict on the task is decided by its checks.",
     },
-    "Failed": _TROUBLE,
+    "Failed": _ERROR,
     "FileEdited": {
         "binary": "Whether the file is binary; then it has no lines, and its diff only says that it differs.",
         "change_type": "What happened to the file: `created`, `modified`, `deleted` or `renamed`.",
@@ -95,7 +95,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "max_retries": "After this many retries the call fails.",
         "retry_delay_ms": "Delay before the next retry, in milliseconds.",
     },
-    "Said": {
+    "AgentText": {
         "text": "The text that the model wrote.",
     },
     "Shutdown": {
@@ -125,7 +125,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "ToolUse": {
         "input": "The arguments of the call.",
     },
-    "Trouble": _TROUBLE,
+    "ErrorReport": _ERROR,
     "UserToolResult": {
         "content": "The start of the tool's output, as the model gets it.",
         "size": "Size of the whole output in bytes.",
@@ -133,32 +133,6 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "Waiting": {
         "linger_seconds": "How long the worker waits for further messages before it ends.",
     },
-}
-
-#: Payloads by the name of their class, where the class has no description for callers.
-PAYLOADS: Mapping[str, str] = {
-    "AssistantMessage": "The model started a reply.",
-    "Completed": "The agent reports that it has finished. The platform decides whether that is true.",
-    "Failed": "The attempt ended without a result.",
-    "FileEdited": "A file was changed, by an editing tool or by a command.",
-    "Heartbeat": "The worker is alive; this is what its agent is doing.",
-    "Interrupted": "The agent's turn was stopped.",
-    "Iteration": "One iteration of a run that continues until its checks pass.",
-    "MessageInjected": "A message was handed to the agent.",
-    "RateLimited": "The model's host asked to retry later.",
-    "Said": "The model wrote a text: a reply, or its thinking.",
-    "Shutdown": "The worker was asked to stop.",
-    "SkillInvoked": "The agent used a skill.",
-    "SpecPhase": "A phase of a spec.",
-    "Started": "The worker started.",
-    "SubagentCompleted": "A sub-agent returned its result.",
-    "SubagentInvoked": "The agent started a sub-agent.",
-    "SystemMessage": "Information about the agent's session, such as its tools.",
-    "ToolCompleted": "A tool call returned.",
-    "ToolUse": "The agent called a tool.",
-    "Trouble": "Something went wrong; the run may continue.",
-    "UserToolResult": "A tool's output was given to the model; shortened.",
-    "Waiting": "The agent has finished, and its worker waits for further messages.",
 }
 
 

@@ -78,5 +78,4 @@ def _payload(name: str, shape: Schema) -> Schema:
         field: {**schema, "description": event_fields.describe(name, field)}
         for field, schema in shape["properties"].items()
     }
-    more = {"properties": fields, "additionalProperties": True, "title": f"{name}{_PAYLOAD}"}
-    return {**shape, **more, "description": event_fields.PAYLOADS.get(name, "")}
+    return {**shape, "properties": fields, "additionalProperties": True, "title": f"{name}{_PAYLOAD}"}

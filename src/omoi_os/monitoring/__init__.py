@@ -1,1 +1,1 @@
-"""What goes on, for people to look at."""
+"""The overview of the platform, for people."""

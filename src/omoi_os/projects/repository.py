@@ -28,7 +28,7 @@ async def get_visible(
 async def lock(session: AsyncSession, project_id: UUID) -> Project:
     """Lock the row of an existing project until the transaction ends, and return it freshly read.
 
-    Whoever adds tickets or tasks to the project, or deletes it, takes the same lock.
+    Adding tickets or tasks to the project and deleting it take the same lock.
     """
     query = select(Project).where(Project.id == project_id).with_for_update(key_share=True)
     return (await session.execute(query.execution_options(populate_existing=True))).scalar_one()

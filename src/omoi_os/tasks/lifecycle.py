@@ -9,7 +9,7 @@ class TaskState(StrEnum):
     """Each member states what it means and what ends it."""
 
     BLOCKED = "blocked"  #: a dependency is open; its completion moves the task on
-    PENDING = "pending"  #: waiting for room; the dispatcher assigns it
+    PENDING = "pending"  #: queued; the dispatcher claims it
     ASSIGNED = "assigned"  #: leased, its sandbox is being made; the first event moves it on
     RUNNING = "running"  #: the worker reports events; its end moves the task on
     VERIFYING = "verifying"  #: the agent has finished; the verifier decides

@@ -39,7 +39,7 @@ async def history(client: httpx.AsyncClient, worker: Worker, **params: Any) -> l
 
 
 async def listening(app: FastAPI) -> None:
-    """Until the first who waits will hear of what is committed from now on."""
+    """Wait until the first long poll receives wake-ups."""
     async with asyncio.timeout(30):
         await app.state.waiters._ready.wait()
 

@@ -1,4 +1,4 @@
-"""Messages: kept in order until acknowledged, with receipts that are given once and only to one's own."""
+"""Messages: the queue of a sandbox, receipts, and redelivery to the next attempt."""
 
 import asyncio
 import json
