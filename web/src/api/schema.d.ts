@@ -54,10 +54,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Metrics for Prometheus
-         * @description Open tasks and living sandboxes by state, what each sandbox uses, and outcomes of the last 24 hours.
+         * Export metrics for Prometheus
+         * @description Return open tasks and existing sandboxes by state, resource usage, and the outcomes of the last 24 hours.
          *
-         *     Administrators only.
+         *     Only administrators can read it.
          */
         get: operations["metrics"];
         put?: never;
@@ -813,8 +813,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show who you are
-         * @description The user that your key or your browser's session belongs to.
+         * Show the calling user
+         * @description Return the user that your API key or session belongs to.
          */
         get: operations["get_me"];
         put?: never;
@@ -836,12 +836,12 @@ export interface paths {
         put?: never;
         /**
          * Sign a browser in with an API key
-         * @description Exchange the API key in `Authorization` for a session cookie, which ends no later than the key does.
+         * @description Exchange the API key in `Authorization` for a session cookie, which expires no later than the key.
          */
         post: operations["create_session"];
         /**
          * Sign this browser out
-         * @description End the session of the cookie that came with the request and close its streams.
+         * @description End the session of this browser's cookie and close its streams.
          */
         delete: operations["delete_session"];
         options?: never;
@@ -1824,7 +1824,7 @@ export interface components {
         };
         /**
          * Outcome
-         * @description Where a task, an attempt or a ticket stands.
+         * @description The outcome of a task, an attempt or a ticket.
          * @enum {string}
          */
         Outcome: "open" | "in_progress" | "verified" | "unchecked" | "failed" | "no_result";
@@ -2257,7 +2257,7 @@ export interface components {
         };
         /**
          * Role
-         * @description What a user may do.
+         * @description The role of a user.
          * @enum {string}
          */
         Role: "admin" | "member";
@@ -2559,7 +2559,7 @@ export interface components {
         };
         /**
          * Scope
-         * @description What a key or session may do of what its user may.
+         * @description How far a key or session may use the rights of its user.
          * @enum {string}
          */
         Scope: "read" | "write" | "admin";
@@ -2845,7 +2845,7 @@ export interface components {
         };
         /**
          * TaskState
-         * @description Each member says what it means and who moves it on.
+         * @description Each member states what it means and what ends it.
          * @enum {string}
          */
         TaskState: "blocked" | "pending" | "assigned" | "running" | "verifying" | "completed" | "failed" | "cancelled";
@@ -3423,10 +3423,14 @@ export interface components {
              */
             errors?: components["schemas"]["FieldError"][] | null;
         };
-        /** AgentTextPayload */
+        /**
+         * AgentTextPayload
+         * @description A text of the model, or of its thinking.
+         */
         AgentTextPayload: {
             /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description The text that the model wrote. */
             text?: string;
             /** @description Number of the agent's turn, from 1. */
             turn?: number;
@@ -3435,7 +3439,7 @@ export interface components {
         };
         /**
          * AssistantMessagePayload
-         * @description The model started a reply.
+         * @description A reply of the model starts.
          */
         AssistantMessagePayload: {
             /** @description Why the model could not reply; null if it did. */
@@ -3453,7 +3457,9 @@ export interface components {
         };
         /**
          * CompletedPayload
-         * @description The agent reports that it has finished. The platform decides whether that is true.
+         * @description The agent reports that it is done; the platform verifies it.
+         *
+         *         Cost and tokens are the agent's own count. The sandbox's row has what the gateway metered.
          */
         CompletedPayload: {
             /** @description The branch that the agent works on; null if it has none. */
@@ -3487,17 +3493,27 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** ErrorReportPayload */
+        /**
+         * ErrorReportPayload
+         * @description An error. The attempt may continue.
+         */
         ErrorReportPayload: {
+            /** @description The agent starts without its earlier conversation, so its messages are delivered again. */
             conversation_lost?: boolean;
             /** @description What went wrong, in one sentence. */
             error?: string;
-            /** @enum {unknown} */
+            /**
+             * @description What caused the error: `sigkill`, `oom`, `model`, `network`, `tool`, `environment` or `unknown`.
+             * @enum {unknown}
+             */
             error_type?: "environment" | "model" | "network" | "oom" | "sigkill" | "tool" | "unknown";
+            /** @description What to do about the error. */
             hint?: string;
             /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
+            /** @description The part of the reply that had arrived before the error. */
             partial_output?: string;
+            /** @description This event replaces one whose bytes in the worker's spool were damaged. */
             spool_corrupt?: boolean;
             /** @description Number of the agent's turn, from 1. */
             turn?: number;
@@ -3545,7 +3561,7 @@ export interface components {
         };
         /**
          * FileEditedPayload
-         * @description A file was changed, by an editing tool or by a command.
+         * @description A file was changed by an editing tool or by a command.
          */
         FileEditedPayload: {
             /** @description Whether the file is binary; then it has no lines, and its diff only says that it differs. */
@@ -3588,7 +3604,7 @@ export interface components {
         };
         /**
          * HeartbeatPayload
-         * @description The worker is alive; this is what its agent is doing.
+         * @description The worker is alive; what its agent is doing.
          */
         HeartbeatPayload: {
             /** @description Whether the agent or one of its processes is working. */
@@ -3632,7 +3648,7 @@ export interface components {
         };
         /**
          * IterationPayload
-         * @description One iteration of a run that continues until its checks pass.
+         * @description One iteration of an implementation, which continues until its checks pass.
          */
         IterationPayload: {
             /** @description The checks that were run, with their exit codes and output. */
@@ -3658,7 +3674,7 @@ export interface components {
         };
         /**
          * MessageInjectedPayload
-         * @description A message was handed to the agent.
+         * @description A message was delivered to the agent.
          */
         MessageInjectedPayload: {
             /** @description The text of the message. */
@@ -3678,7 +3694,7 @@ export interface components {
         };
         /**
          * RateLimitedPayload
-         * @description The model's host asked to retry later.
+         * @description The model's API is busy, and the request is retried.
          */
         RateLimitedPayload: {
             /** @description Number of the retry, from 1. */
@@ -3696,7 +3712,7 @@ export interface components {
         };
         /**
          * ShutdownPayload
-         * @description The worker was asked to stop.
+         * @description The worker was stopped.
          */
         ShutdownPayload: {
             /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
@@ -3716,7 +3732,7 @@ export interface components {
         };
         /**
          * SkillInvokedPayload
-         * @description The agent used a skill.
+         * @description The agent uses a skill.
          */
         SkillInvokedPayload: {
             /** @description The arguments of the skill. */
@@ -3754,7 +3770,7 @@ export interface components {
         };
         /**
          * StartedPayload
-         * @description The worker started.
+         * @description The worker has started.
          */
         StartedPayload: {
             /** @description Number of the attempt, from 1. */
@@ -3774,7 +3790,7 @@ export interface components {
         };
         /**
          * SubagentCompletedPayload
-         * @description A sub-agent returned its result.
+         * @description A sub-agent has finished.
          */
         SubagentCompletedPayload: {
             /** @description How long the call took, in milliseconds. */
@@ -3794,7 +3810,7 @@ export interface components {
         };
         /**
          * SubagentInvokedPayload
-         * @description The agent started a sub-agent.
+         * @description The agent starts a sub-agent.
          */
         SubagentInvokedPayload: {
             /** @description What the sub-agent must do, in a few words. */
@@ -3814,7 +3830,7 @@ export interface components {
         };
         /**
          * SystemMessagePayload
-         * @description Information about the agent's session, such as its tools.
+         * @description A message of the agent's program about itself.
          */
         SystemMessagePayload: {
             /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
@@ -3834,7 +3850,7 @@ export interface components {
         };
         /**
          * ToolCompletedPayload
-         * @description A tool call returned.
+         * @description A tool call has ended.
          */
         ToolCompletedPayload: {
             /** @description How long the call took, in milliseconds. */
@@ -3856,7 +3872,7 @@ export interface components {
         };
         /**
          * ToolUsePayload
-         * @description The agent called a tool.
+         * @description The agent calls a tool.
          */
         ToolUsePayload: {
             /** @description The arguments of the call. */
@@ -3874,7 +3890,7 @@ export interface components {
         };
         /**
          * UserToolResultPayload
-         * @description A tool's output was given to the model; shortened.
+         * @description The start of what the model sees of a tool's output.
          */
         UserToolResultPayload: {
             /** @description The start of the tool's output, as the model gets it. */
@@ -3896,7 +3912,7 @@ export interface components {
         };
         /**
          * WaitingPayload
-         * @description The agent has finished, and its worker waits for further messages.
+         * @description The agent has finished and waits for follow-up messages.
          */
         WaitingPayload: {
             /** @description The commit that the agent pushed; null if it pushed none. */
