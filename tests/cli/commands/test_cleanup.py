@@ -28,16 +28,16 @@ def test_it_lists_what_it_would_end_and_ends_exactly_that_when_told(desk: Desk) 
     listed = {line.split()[0]: line for line in proposed.stdout.splitlines()[1:] if line.startswith("omoios-")}
     assert set(listed) == {over.id, superseded.id, silent.id}
     assert "its task is completed" in listed[over.id]
-    assert f"its task went on in {at_work.id}" in listed[superseded.id]
-    assert "no sign of life for 2 h" in listed[silent.id]
-    assert "Nothing was done." in proposed.stdout
+    assert f"its task continues in {at_work.id}" in listed[superseded.id]
+    assert "no heartbeat for 2 h" in listed[silent.id]
+    assert "Nothing was changed." in proposed.stdout
     assert "these 3 sandboxes" in asked.stdout
     assert untouched == {"running"}
     assert done.returncode == 0
-    assert f"{over.id}: is being stopped\n" in done.stdout
+    assert f"{over.id}: stopping\n" in done.stdout
     stopping = {reporter.id for reporter in all_of_them if status_of(desk, reporter.id) == "stopping"}
     assert stopping == {over.id, superseded.id, silent.id}
-    assert (again.returncode, again.stdout) == (0, "There is nothing to clean up.\n")
+    assert (again.returncode, again.stdout) == (0, "No orphaned sandboxes.\n")
 
 
 def status_of(desk: Desk, sandbox_id: str) -> str:

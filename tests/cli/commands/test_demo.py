@@ -72,7 +72,7 @@ async def test_it_starts_a_platform_shows_the_six_steps_and_stops_it_again(
     assert process.returncode == 0, text
     assert re.search(SIX_STEPS, text), text
     assert "scripted model" in text
-    assert f"http://127.0.0.1:{port}, in your browser" in text
+    assert f"`make run` starts the platform at http://127.0.0.1:{port} and prints a link" in text
     assert not embedded.running(data_dir)
 
 
@@ -99,7 +99,7 @@ async def test_a_port_that_a_silent_program_has_is_named(data_dir: Path, listene
     text = await output(process)
 
     assert process.returncode == 1
-    assert f"omoi: the platform did not start: port {port} on 127.0.0.1 is taken by another program" in text
+    assert f"omoi: the platform did not start: port {port} on 127.0.0.1 is in use by another program" in text
 
 
 async def test_a_port_that_another_web_server_has_is_named(data_dir: Path) -> None:
@@ -114,4 +114,4 @@ async def test_a_port_that_another_web_server_has_is_named(data_dir: Path) -> No
         text = await output(process)
 
     assert process.returncode == 1
-    assert text.startswith(f"omoi: port {port} on 127.0.0.1 is taken by another program")
+    assert text.startswith(f"omoi: port {port} on 127.0.0.1 is in use by another program")

@@ -65,7 +65,7 @@ def test_every_part_has_one_line_and_a_machine_in_order_exits_with_0(short_tmp: 
     lines = answer.stdout.splitlines()
     assert [line[9:21].strip() for line in lines[:-1]] == PARTS
     assert (answer.returncode, answer.stderr) == (0, "")
-    assert lines[-1].startswith("Nothing failed; ")
+    assert lines[-1].startswith("All checks passed, ")
     assert not (short_tmp / "data").exists()
 
 
@@ -87,7 +87,7 @@ def test_what_is_wrong_is_told_with_its_remedy_and_exits_with_1(short_tmp: Path,
     assert line_of("database", answer)[0] == "FAILED"
     assert "DATABASE_URL" in line_of("database", answer)[1]
     assert line_of("model", answer)[0] == "OK"
-    assert answer.stdout.splitlines()[-1] == "FAILED: data folder, port, database."
+    assert answer.stdout.splitlines()[-1] == "Failed: data folder, port, database."
     assert "hush-hush" not in answer.stdout + answer.stderr
     assert "Traceback" not in answer.stdout + answer.stderr
 
@@ -102,7 +102,7 @@ def test_without_git_the_remedy_is_to_install_it(short_tmp: Path, free_port: int
 
     assert line_of("git", answer) == (
         "FAILED",
-        "git is missing; install it (Debian, Ubuntu: apt install git)",
+        "git is not installed; on Debian or Ubuntu: apt install git",
     )
 
 
@@ -147,11 +147,11 @@ async def test_a_provider_is_tried_out_with_a_line_for_each_behaviour(short_tmp:
     out = io.StringIO()
     few = [check for check in CHECKS if check.name in ("an_exit_code_is_a_result", "files_of_the_host_are_not_seen")]
 
-    report = await doctor.try_out(load_settings(environ={}, data_dir=short_tmp), few, out=out)
+    report = await doctor.test_provider(load_settings(environ={}, data_dir=short_tmp), few, out=out)
 
     lines = out.getvalue().splitlines()
     assert [line[18:] for line in lines] == ["an exit code is a result", "files of the host are not seen"]
     assert all(line.startswith("OK ") for line in lines)
     assert len(report.of(Outcome.PASSED)) == 2
-    assert doctor.summary(report) == "2 behaviours: 2 as they must be, 0 known gaps, 0 FAILED.\n"
+    assert doctor.summary(report) == "2 checks: 2 passed, 0 known gaps, 0 failed.\n"
     assert list((short_tmp / "sandboxes").iterdir()) == []

@@ -114,7 +114,9 @@ def test_an_unknown_sandbox_is_one_sentence(desk: Desk, arguments: list[str]) ->
     answer = desk.omoi(*arguments)
 
     assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)
-    assert re.match(r"omoi: there is no sandbox '.*' that you may see; `omoi sandboxes` lists them\n", answer.stderr)
+    assert re.match(
+        r"omoi: sandbox '.*' does not exist or is not visible to you; see `omoi sandboxes`\n", answer.stderr
+    )
     assert "\x1b" not in answer.stderr
 
 

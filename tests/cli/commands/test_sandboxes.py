@@ -16,11 +16,11 @@ def test_the_newest_are_listed_first_one_line_each(desk: Desk) -> None:
     lost = desk.omoi("sandboxes", "--status", "lost")
 
     head, *rows = [line.split() for line in listed.stdout.splitlines()]
-    assert head == ["ID", "STATE", "OUTCOME", "TASK", "PROVIDER", "ATTEMPT", "COST", "AGE"]
+    assert head == ["ID", "STATUS", "OUTCOME", "TASK", "PROVIDER", "ATTEMPT", "COST", "AGE"]
     assert [row[:4] for row in rows] == [[each.id, "running", "in", "progress"] for each in (newer, older)]
     assert rows[0][4:11] == ["Add", "a", "page", "local", "1", "$0.0000", rows[0][10]]
     assert [sandbox["id"] for sandbox in lines_of_json(running.stdout)] == [newer.id]
-    assert lost.stdout == "There is no sandbox that is lost.\n"
+    assert lost.stdout == "No sandbox is lost.\n"
 
 
 def test_a_title_in_any_script_can_be_written_to_any_terminal(desk: Desk) -> None:
@@ -43,7 +43,7 @@ def test_a_platform_that_does_not_run_is_said_at_once(command: list[str]) -> Non
 
     assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)
     assert answer.stderr.startswith("omoi: http://127.0.0.1:1 does not answer (")
-    assert "make run" in answer.stderr
+    assert "omoi serve" in answer.stderr
 
 
 def test_without_a_key_none_is_made_and_with_a_wrong_one_it_is_not_shown(desk: Desk) -> None:
@@ -51,8 +51,8 @@ def test_without_a_key_none_is_made_and_with_a_wrong_one_it_is_not_shown(desk: D
     wrong = desk.omoi("sandboxes", OMOI_ADMIN_TOKEN=KEY)
     unwritable = desk.omoi("sandboxes", OMOI_ADMIN_TOKEN="omoi_key-with-é-in-it")
 
-    assert without.stderr.startswith("omoi: there is no key: OMOI_ADMIN_TOKEN is not set")
-    assert "refuses the token" in wrong.stderr
+    assert without.stderr.startswith("omoi: no API key: OMOI_ADMIN_TOKEN is not set")
+    assert "refused the token" in wrong.stderr
     for answer in (without, wrong, unwritable):
         assert (answer.returncode, answer.stderr.count("\n"), KEY in answer.stderr) == (1, 1, False)
 

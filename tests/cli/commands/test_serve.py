@@ -136,7 +136,7 @@ async def test_a_second_one_in_the_same_folder_and_one_on_the_same_port_are_refu
             assert f"process {first.process.pid}" in await second.line("omoi: another `omoi serve`")
             assert await second.ended() == 1
         async with serve(data_dir / "other", port) as third:
-            assert f"OMOI_PORT={port + 1}" in await third.line(f"omoi: port {port} on 127.0.0.1 is taken")
+            assert f"OMOI_PORT={port + 1}" in await third.line(f"omoi: port {port} on 127.0.0.1 is in use")
             assert await third.ended() == 1
 
 
@@ -164,9 +164,9 @@ async def test_a_part_and_the_database_start_again_when_they_are_killed(data_dir
         assert database is not None
 
         os.kill(serving.children()["api"], signal.SIGKILL)
-        await serving.line("api ended (killed by signal 9)")
+        await serving.line("The api ended unexpectedly (killed by signal 9)")
         os.kill(database, signal.SIGKILL)
-        await serving.line("the database ended; it starts again")
+        await serving.line("The database ended unexpectedly")
 
         await until_ready(port)
 
@@ -189,7 +189,7 @@ async def test_a_second_signal_stops_at_once(data_dir: Path, port: int) -> None:
         os.kill(serving.children()["api"], signal.SIGSTOP)
 
         serving.process.send_signal(signal.SIGINT)
-        await serving.line("stopping;")
+        await serving.line("Stopping:")
         serving.process.send_signal(signal.SIGINT)
 
         assert await asyncio.wait_for(serving.process.wait(), 10) == 130
@@ -210,7 +210,7 @@ async def test_an_interrupt_saves_the_work_before_it_reports_how_saving_went(dat
         await until_the_agent_sleeps(port, token=(data_dir / "admin-token").read_text().strip())
 
         serving.process.send_signal(signal.SIGINT)
-        await serving.line("stopping;")
+        await serving.line("Stopping:")
         log = (await asyncio.wait_for(serving.output.read(), 90)).decode()
 
     assert len(wip_branches(data_dir)) == 1

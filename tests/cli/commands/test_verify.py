@@ -18,7 +18,7 @@ def test_a_new_ticket_is_checked_and_its_sandbox_can_be_checked_again(platform: 
         )
 
     first = verify()
-    found = re.search(r"All is as it should be: (\S+)\.\n", first.stdout)
+    found = re.search(r"All 8 checks passed for sandbox (\S+)\.\n", first.stdout)
     assert (first.returncode, first.stderr) == (0, "")
     assert found, first.stdout
     again = verify(found[1])
@@ -39,11 +39,11 @@ def test_what_is_wrong_with_a_run_is_named_and_the_exit_code_tells(desk: Desk) -
 
     assert answer.returncode == 1
     for fault in (
-        "FAILED   ended        it is running",
-        "FAILED   events       0 agent.completed instead of 1",
-        "FAILED   counts       2 agent.tool_use are counted and 1 are listed",
-        "FAILED   order        there is no task.verified",
-        "FAILED   tool calls   call 3 of \\x1b[2J has no result",
-        "FAILED   result       it is not verified: its outcome is in progress",
+        "FAILED   ended        the sandbox is running",
+        "FAILED   events       0 agent.completed events instead of 1",
+        "FAILED   counts       agent.tool_use: 2 events counted, 1 listed",
+        "FAILED   order        task.verified is missing",
+        "FAILED   tool calls   the call of \\x1b[2J in event 3 has no result",
+        "FAILED   result       the outcome is in progress",
     ):
         assert fault in answer.stdout

@@ -34,7 +34,7 @@ def test_an_open_folder_with_other_things_in_it_is_refused_and_left_as_it_is(tmp
     (tmp_path / "letters.txt").write_text("dear diary")
     tmp_path.chmod(0o755)
 
-    with pytest.raises(SetupError, match="holds other things"):
+    with pytest.raises(SetupError, match="accessible to other users and not empty"):
         folder.prepare(tmp_path)
 
     assert mode(tmp_path) == 0o755

@@ -32,7 +32,7 @@ async def test_a_free_port_is_fine(listener: socket.socket) -> None:
 async def test_a_taken_port_is_named_with_a_remedy(listener: socket.socket) -> None:
     number = listener.getsockname()[1]
 
-    with pytest.raises(SetupError, match=rf"port {number} on 127.0.0.1 is taken.*OMOI_PORT="):
+    with pytest.raises(SetupError, match=rf"port {number} on 127.0.0.1 is in use.*OMOI_PORT="):
         await port.check_free(at(number), patiently=False)
 
 

@@ -72,7 +72,7 @@ DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN); work()"
 
 async def test_a_program_that_is_killed_starts_again_and_that_is_said(reports: Reports) -> None:
     said = Lines()
-    supervisor = Supervisor([program("api", POLITE, reports)], say=said.put_nowait, backoff=QUICK)
+    supervisor = Supervisor([program("api", POLITE, reports)], report=said.put_nowait, backoff=QUICK)
     await supervisor.start()
     first = int((await reports.next()).split()[1])
 
@@ -81,14 +81,14 @@ async def test_a_program_that_is_killed_starts_again_and_that_is_said(reports: R
 
     assert second != first
     assert supervisor.pid("api") == second
-    assert await said.next() == "api ended (killed by signal 9); it starts again in 0.01 s"
+    assert await said.next() == "The api ended unexpectedly (killed by signal 9); restarting in 0.01 s"
     await supervisor.stop()
     assert supervisor.pid("api") is None
 
 
 async def test_programs_stop_one_after_the_other_the_last_named_first(reports: Reports) -> None:
     names = ["api", "gateway", "orchestrator"]
-    supervisor = Supervisor([program(name, POLITE, reports) for name in names], say=Lines().put_nowait)
+    supervisor = Supervisor([program(name, POLITE, reports) for name in names], report=Lines().put_nowait)
     await supervisor.start()
     for _ in names:
         await reports.next()
@@ -100,19 +100,19 @@ async def test_programs_stop_one_after_the_other_the_last_named_first(reports: R
 
 async def test_a_program_that_does_not_stop_in_time_is_killed(reports: Reports) -> None:
     said = Lines()
-    supervisor = Supervisor([program("api", DEAF, reports, stop_seconds=0.05)], say=said.put_nowait)
+    supervisor = Supervisor([program("api", DEAF, reports, stop_seconds=0.05)], report=said.put_nowait)
     await supervisor.start()
     pid = int((await reports.next()).split()[1])
 
     await supervisor.stop()
 
-    assert await said.next() == "api did not stop within 0.05 s and is killed"
+    assert await said.next() == "The api did not stop within 0.05 s and was killed"
     await asyncio.wait_for(process_end(pid), 10)
 
 
 async def test_a_kill_ends_a_stop_that_is_under_way(reports: Reports) -> None:
     programs = [program("api", DEAF, reports, stop_seconds=600), program("gateway", DEAF, reports, stop_seconds=600)]
-    supervisor = Supervisor(programs, say=Lines().put_nowait)
+    supervisor = Supervisor(programs, report=Lines().put_nowait)
     await supervisor.start()
     for _ in programs:
         await reports.next()
@@ -126,21 +126,21 @@ async def test_a_kill_ends_a_stop_that_is_under_way(reports: Reports) -> None:
 
 async def test_the_wait_doubles_with_each_quick_death_up_to_its_longest(reports: Reports) -> None:
     said = Lines()
-    supervisor = Supervisor([program("api", "sys.exit(3)", reports)], say=said.put_nowait, backoff=QUICK)
+    supervisor = Supervisor([program("api", "sys.exit(3)", reports)], report=said.put_nowait, backoff=QUICK)
     await supervisor.start()
 
     lines = [await said.next() for _ in range(4)]
     await supervisor.stop()
 
     assert [line.rsplit(" in ")[1] for line in lines] == ["0.01 s", "0.02 s", "0.04 s", "0.04 s"]
-    assert lines[0].startswith("api ended (exit code 3)")
+    assert lines[0].startswith("The api ended unexpectedly (exit code 3)")
     assert supervisor.failures["api"] >= 4
 
 
 async def test_a_long_life_makes_the_wait_short_again(reports: Reports) -> None:
     said = Lines()
     patient = Backoff(first=0.01, longest=0.04, forget_after=0)
-    supervisor = Supervisor([program("api", "sys.exit(3)", reports)], say=said.put_nowait, backoff=patient)
+    supervisor = Supervisor([program("api", "sys.exit(3)", reports)], report=said.put_nowait, backoff=patient)
     await supervisor.start()
 
     lines = [await said.next() for _ in range(3)]
@@ -152,7 +152,7 @@ async def test_a_long_life_makes_the_wait_short_again(reports: Reports) -> None:
 async def test_a_stop_while_a_program_waits_for_its_next_start_starts_nothing(reports: Reports) -> None:
     said = Lines()
     slow = Backoff(first=600, longest=600, forget_after=30)
-    supervisor = Supervisor([program("api", "sys.exit(3)", reports)], say=said.put_nowait, backoff=slow)
+    supervisor = Supervisor([program("api", "sys.exit(3)", reports)], report=said.put_nowait, backoff=slow)
     await supervisor.start()
     await said.next()
 
@@ -162,7 +162,7 @@ async def test_a_stop_while_a_program_waits_for_its_next_start_starts_nothing(re
 
 
 async def test_programs_are_out_of_reach_of_the_terminals_ctrl_c(reports: Reports) -> None:
-    supervisor = Supervisor([program("api", POLITE, reports)], say=Lines().put_nowait)
+    supervisor = Supervisor([program("api", POLITE, reports)], report=Lines().put_nowait)
     await supervisor.start()
     pid = int((await reports.next()).split()[1])
 
@@ -174,7 +174,7 @@ SUPERVISING = """
 import asyncio, os, sys
 from omoi_os.cli.local.processes import Program, Supervisor
 async def main():
-    await Supervisor([Program("api", [sys.executable, "-c", sys.argv[1]], {"NAME": "api"})], say=print).start()
+    await Supervisor([Program("api", [sys.executable, "-c", sys.argv[1]], {"NAME": "api"})], report=print).start()
     await asyncio.Event().wait()
 asyncio.run(main())
 """

@@ -93,7 +93,7 @@ def test_the_commands_name_the_outcome(desk: Desk, ended: Ended) -> None:
         assert f"stopped  {LABELS[outcome]} " in rows[reporter.id]
         assert as_json[reporter.id] == outcome
         verified = desk.omoi("verify", reporter.id)
-        fault = f"FAILED   result       it is not verified: its outcome is {LABELS[outcome]}"
+        fault = f"FAILED   result       the outcome is {LABELS[outcome]}"
         assert (fault in verified.stdout) == (outcome != Outcome.VERIFIED)
 
 

@@ -20,7 +20,7 @@ def test_a_line_takes_no_more_columns_than_it_is_given(text: str, room: int, sho
 
 
 def test_only_the_flexible_column_gives_way() -> None:
-    lines = list(table([["ID", "WHAT"], ["omoios-1", "a very long\nstory \x1b[2J"]], room=24, flexible=1))
+    lines = list(table([["ID", "WHAT"], ["omoios-1", "a very long\nstory \x1b[2J"]], width=24, flexible=1))
 
     assert lines == ["ID        WHAT", "omoios-1  a very long s…"]
 

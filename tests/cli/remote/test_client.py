@@ -89,7 +89,7 @@ def test_a_refused_token_is_said_without_showing_it(url: str) -> None:
 
 
 def test_another_program_on_the_port_is_not_taken_for_the_platform(url: str) -> None:
-    with Client(url, "omoi_x") as client, pytest.raises(OmoiError, match="does not answer as OmoiOS does"):
+    with Client(url, "omoi_x") as client, pytest.raises(OmoiError, match="is not an OmoiOS API"):
         client.get("/page")
 
 
@@ -97,7 +97,7 @@ def test_a_platform_that_is_not_there_is_said_with_the_remedy() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         number = gone.getsockname()[1]
     with Client(f"http://127.0.0.1:{number}", "omoi_x", patience=0) as client:
-        with pytest.raises(NotReady, match="make run"):
+        with pytest.raises(NotReady, match="omoi serve"):
             client.get("/health")
 
 

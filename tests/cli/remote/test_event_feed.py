@@ -33,7 +33,7 @@ def test_events_are_read_however_the_bytes_come_and_half_a_one_is_none(size: int
 
 @pytest.mark.parametrize("line", [b"data: <html>\n", b"data: 1\n", b"data: {}\n", b"data: \xff\n"])
 def test_what_is_no_event_is_said(line: bytes) -> None:
-    with pytest.raises(OmoiError, match="no stream of events"):
+    with pytest.raises(OmoiError, match="not a stream of events"):
         list(parse(iter([line])))
 
 

@@ -1,11 +1,11 @@
-"""What a finished run has to show for itself: each check by name, and what is wrong if it is."""
+"""Checks of a finished run. Each returns what is wrong, or an empty list."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from omoi_os.cli.checks.acceptance import shortcomings
+from omoi_os.cli.checks.acceptance import event_faults
 from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes.lifecycle import SandboxState
 from omoi_os.tasks.lifecycle import TaskState
@@ -16,53 +16,57 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All that the API tells of one."""
+    """What the API returns about one run."""
 
     sandbox: Json
     task: Json
     events: Sequence[Json]
-    #: The same as the stream tells them; None while it goes on.
+    #: The events from the stream; None while the sandbox is running.
     streamed: Sequence[Json] | None
-    #: Documents that come with it, each with its size in bytes.
+    #: Size in bytes of each document of the run.
     documents: dict[str, int]
-    #: Whether the script's steps are known, so that a missing one is a fault.
+    #: Whether the script's steps are known, so that a missing step is a fault.
     scripted: bool
 
 
 def check_ended(run: Run) -> list[str]:
-    """It ended as it should."""
+    """Check that the sandbox stopped normally."""
     status = run.sandbox["status"]
-    return [] if status == SandboxState.STOPPED else [f"it is {status}: {run.sandbox['end_reason'] or 'no reason'}"]
+    return (
+        []
+        if status == SandboxState.STOPPED
+        else [f"the sandbox is {status}: {run.sandbox['end_reason'] or 'no reason given'}"]
+    )
 
 
 def check_events(run: Run) -> list[str]:
-    """The events are there, numbered without a gap, each edit with its diff."""
+    """Check that the events are complete and numbered without a gap, each edit with its diff."""
     faults = [f"sandbox.gap_since is {run.sandbox['gap_since']}"] if run.sandbox["gap_since"] else []
-    return faults + shortcomings(run.events, strict=run.scripted)
+    return faults + event_faults(run.events, strict=run.scripted)
 
 
 def check_counts(run: Run) -> list[str]:
-    """What is counted is what is listed."""
+    """Check that the event counts match the list of events."""
     counted, listed = run.sandbox["event_counts"], Counter(event["event_type"] for event in run.events)
     return [
-        f"{counted.get(kind, 0)} {kind} are counted and {listed[kind]} are listed"
+        f"{kind}: {counted.get(kind, 0)} events counted, {listed[kind]} listed"
         for kind in sorted({*counted, *listed})
         if counted.get(kind, 0) != listed[kind]
     ]
 
 
 def check_stream(run: Run) -> list[str]:
-    """The stream tells what the list shows."""
+    """Check that the stream delivers the events of the list."""
     if run.streamed is None:
-        return ["it has not ended yet"]
+        return ["the sandbox has not ended yet"]
     numbers = ([event["seq"] for event in events] for events in (run.streamed, run.events))
     if run.streamed == run.events:
         return []
-    return ["its events are not those of the list: numbers {} and {}".format(*(_short(seqs) for seqs in numbers))]
+    return ["the stream and the list differ: events {} and {}".format(*(_short(seqs) for seqs in numbers))]
 
 
 def check_order(run: Run) -> list[str]:
-    """It was made, began, was done and was verified, in this order."""
+    """Check that the sandbox was created, started, completed and verified, in this order."""
     wanted = (
         EventType.SANDBOX_CREATED,
         EventType.AGENT_STARTED,
@@ -71,41 +75,41 @@ def check_order(run: Run) -> list[str]:
     )
     seen = [event["event_type"] for event in run.events if event["event_type"] in wanted]
     first = sorted(wanted, key=lambda kind: seen.index(kind) if kind in seen else len(seen))
-    missing = [f"there is no {kind}" for kind in wanted if kind not in seen]
-    return missing or ([] if tuple(first) == wanted else [f"they came as {', '.join(first)}"])
+    missing = [f"{kind} is missing" for kind in wanted if kind not in seen]
+    return missing or ([] if tuple(first) == wanted else [f"the order is {', '.join(first)}"])
 
 
 def check_calls(run: Run) -> list[str]:
-    """Every tool call has its result."""
+    """Check that every tool call has a result."""
     answered = {_call(event) for event in run.events if event["event_type"] == EventType.AGENT_TOOL_COMPLETED}
     return [
-        f"call {event['seq']} of {event['event_data'].get('tool')} has no result"
+        f"the call of {event['event_data'].get('tool')} in event {event['seq']} has no result"
         for event in run.events
         if event["event_type"] == EventType.AGENT_TOOL_USE and _call(event) not in answered
     ]
 
 
 def check_result(run: Run) -> list[str]:
-    """The task is completed, its commit is on a branch and was verified by commands that passed."""
+    """Check that the task is completed and that its commit is on a branch and verified."""
     task, result = run.task, run.task["result"] or {}
     faults = []
     if task["status"] != TaskState.COMPLETED:
-        faults.append(f"the task is {task['status']}: {task['error'] or 'no reason'}")
+        faults.append(f"the task is {task['status']}: {task['error'] or 'no reason given'}")
     if task["sandbox_id"] != run.sandbox["id"]:
-        faults.append(f"the result is not of this sandbox but of {task['sandbox_id']}")
+        faults.append(f"the result comes from sandbox {task['sandbox_id']}")
     if task["outcome"] != Outcome.VERIFIED:
-        faults.append(f"it is not verified: its outcome is {LABELS[Outcome(task['outcome'])]}")
+        faults.append(f"the outcome is {LABELS[Outcome(task['outcome'])]}")
     if not (task["branch_name"] and result.get("commit_sha")):
-        faults.append("there is no branch with a commit")
+        faults.append("no branch has the commit")
     return faults + [
-        f"{check['command']} exits with {check['exit_code']}"
+        f"{check['command']} exited with {check['exit_code']}"
         for check in result.get("checks") or []
         if check["exit_code"] != 0
     ]
 
 
 def check_documents(run: Run) -> list[str]:
-    """Its log, diff and transcript can be read."""
+    """Check that log, diff and transcript can be read."""
     return [f"the {name} is empty" for name, size in run.documents.items() if not size]
 
 
@@ -117,7 +121,7 @@ def _call(event: Json) -> object:
     return event["event_data"].get("tool_use_id")
 
 
-#: In the order in which they are shown.
+#: The checks in the order in which they are shown.
 CHECKS: dict[str, Callable[[Run], list[str]]] = {
     "ended": check_ended,
     "events": check_events,

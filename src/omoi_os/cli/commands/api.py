@@ -1,4 +1,4 @@
-"""`omoi api`: the API by itself."""
+"""`omoi api`: run the API on its own."""
 
 from typing import Any
 

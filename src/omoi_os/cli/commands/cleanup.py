@@ -1,4 +1,4 @@
-"""`omoi cleanup`: finds sandboxes that live on for nobody and says why; with `--yes` it ends them."""
+"""`omoi cleanup`: find orphaned sandboxes, and stop them with `--yes`."""
 
 import sys
 from datetime import UTC, datetime, timedelta
@@ -14,48 +14,48 @@ from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes.lifecycle import ENDED, Purpose, SandboxState
 from omoi_os.tasks.lifecycle import TERMINAL
 
-#: What has only just become superfluous is ended by the platform itself.
+#: The platform itself stops a sandbox that has only just become an orphan.
 GRACE = timedelta(seconds=60)
 _PAGE = 200
 
 
 def run(parameters: dict[str, Any]) -> int:
-    """Exit code 1 when one could not be ended; without `--yes` nothing is changed."""
+    """Return 1 when a sandbox could not be stopped, else 0. Without `--yes` nothing is changed."""
     parameters.pop("dry_run", None)
     for_real = parameters.pop("yes", False)
     settings = load_settings(**parameters)
     silence = timedelta(seconds=max(settings.idle_after_seconds, settings.stuck_after_seconds))
     with connect(parameters) as client:
-        found = _superfluous(client, silence=silence)
+        found = _orphaned(client, silence=silence)
         if not found:
-            print("There is nothing to clean up.")
+            print("No orphaned sandboxes.")
             return 0
         rows = [
-            ("ID", "STATE", "TASK", "WHY"),
+            ("ID", "STATUS", "TASK", "REASON"),
             *((row["id"], row["status"], row["task_title"], why) for row, why in found),
         ]
-        for line in table(rows, room=width(), flexible=2):
+        for line in table(rows, width=width(), flexible=2):
             print(line)
         if not for_real:
-            print(f"\nNothing was done. `omoi cleanup --yes` ends {_sandboxes(len(found))}.")
+            print(f"\nNothing was changed. `omoi cleanup --yes` stops {_sandboxes(len(found))}.")
             return 0
         print(flush=True)
-        return _end_all(client, [row["id"] for row, _ in found])
+        return _stop_all(client, [row["id"] for row, _ in found])
 
 
-def why_superfluous(sandbox: Json, task: Json, *, linger: timedelta, silence: timedelta, now: datetime) -> str | None:
-    """Why nobody comes back to a living sandbox, or None. `linger`: how long it waits for a follow-up message."""
+def why_orphaned(sandbox: Json, task: Json, *, linger: timedelta, silence: timedelta, now: datetime) -> str | None:
+    """Return why a live sandbox is an orphan, or None. `linger`: how long it waits for follow-up messages."""
     heard = max(moment(at) for at in _signs(sandbox, "last_heartbeat_at"))
     worked = max(moment(at) for at in _signs(sandbox))
     if now - worked > GRACE + linger:
         if task["status"] in TERMINAL:
             return f"its task is {task['status']}"
         if sandbox["purpose"] == Purpose.WORK and task["sandbox_id"] != sandbox["id"]:
-            return f"its task went on in {task['sandbox_id']}" if task["sandbox_id"] else "its task has given it up"
+            return f"its task continues in {task['sandbox_id']}" if task["sandbox_id"] else "its task no longer uses it"
     if now - heard > silence + linger:
-        return f"no sign of life for {span((now - heard).total_seconds())}; its task fails with it"
+        return f"no heartbeat for {span((now - heard).total_seconds())}; stopping it fails its task"
     if sandbox["purpose"] == Purpose.WORK and now - worked > silence + linger:
-        return f"has done nothing for {span((now - worked).total_seconds())}; its task fails with it"
+        return f"no activity for {span((now - worked).total_seconds())}; stopping it fails its task"
     return None
 
 
@@ -63,8 +63,8 @@ def _signs(sandbox: Json, *more: str) -> list[str]:
     return [sandbox[name] for name in ("created_at", "last_work_at", *more) if sandbox[name]]
 
 
-def _superfluous(client: Client, *, silence: timedelta) -> list[tuple[Json, str]]:
-    """Those that live and are not being stopped already, each with why; oldest first."""
+def _orphaned(client: Client, *, silence: timedelta) -> list[tuple[Json, str]]:
+    """Return the live orphaned sandboxes that are not being stopped yet, each with the reason; oldest first."""
     alive = [
         sandbox
         for status in (SandboxState.CREATING, SandboxState.RUNNING)
@@ -73,33 +73,33 @@ def _superfluous(client: Client, *, silence: timedelta) -> list[tuple[Json, str]
     found = []
     for sandbox in sorted(alive, key=lambda row: str(row["created_at"])):
         task = client.get(path_of(sandbox["id"], "/task"))
-        why = why_superfluous(sandbox, task, linger=_linger(client, sandbox), silence=silence, now=datetime.now(UTC))
+        why = why_orphaned(sandbox, task, linger=_linger(client, sandbox), silence=silence, now=datetime.now(UTC))
         if why is not None:
             found.append((sandbox, why))
     return found
 
 
 def _linger(client: Client, sandbox: Json) -> timedelta:
-    """How long it said, last, that it waits for messages."""
+    """Return how long the sandbox last reported to wait for messages."""
     if not sandbox["event_counts"].get(EventType.AGENT_WAITING):
         return timedelta(0)
     said = client.get(path_of(sandbox["id"], "/events"), event_type=EventType.AGENT_WAITING, order="desc", limit=1)
     seconds = said["items"][0]["event_data"].get("linger_seconds") if said["items"] else None
-    # A sandbox says this itself: it does not get more than a day for it.
+    # The sandbox reports this value, so it is limited to one day.
     return timedelta(seconds=min(max(seconds, 0), 86_400)) if isinstance(seconds, int | float) else timedelta(0)
 
 
-def _end_all(client: Client, ids: list[str]) -> int:
+def _stop_all(client: Client, ids: list[str]) -> int:
     failed = 0
     for sandbox_id in ids:
         try:
             sandbox = client.delete(path_of(sandbox_id))
         except OmoiError as error:
             failed += 1
-            print(f"{sandbox_id}: not ended: {one_line(str(error))}", file=sys.stderr, flush=True)
+            print(f"{sandbox_id}: could not be stopped: {one_line(str(error))}", file=sys.stderr, flush=True)
             continue
         had_ended = sandbox["status"] in ENDED
-        print(f"{sandbox_id}: {'had ended already' if had_ended else 'is being stopped'}", flush=True)
+        print(f"{sandbox_id}: {'had already ended' if had_ended else 'stopping'}", flush=True)
     return 1 if failed else 0
 
 

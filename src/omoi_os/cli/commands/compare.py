@@ -1,4 +1,4 @@
-"""`omoi compare`: runs side by side: their events by type, what they cost, and where their tool calls part."""
+"""`omoi compare`: compare the events, costs and tool calls of sandboxes."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -15,23 +15,23 @@ _LABEL, _CELL = 24, 12
 
 
 def run(parameters: dict[str, Any]) -> int:
-    """Print what two or more sandboxes have in common and what not."""
+    """Print a comparison of two or more sandboxes."""
     ids = [parameters.pop("first"), *parameters.pop("others")]
     wants_json = parameters.pop("json", False)
     with connect(parameters) as client:
         runs = [summary_of(client, sandbox_id, now=datetime.now(UTC)) for sandbox_id in ids]
-    parting = first_difference([each["tool_calls"] for each in runs])
+    divergence = first_difference([each["tool_calls"] for each in runs])
     if wants_json:
-        print(as_json({"sandboxes": runs, "first_difference": parting}))
+        print(as_json({"sandboxes": runs, "first_difference": divergence}))
         return 0
     _show_figures(runs)
     _show_files(runs)
-    _show_parting(runs, parting)
+    _show_divergence(runs, divergence)
     return 0
 
 
 def summary_of(client: Client, sandbox_id: str, *, now: datetime) -> Json:
-    """What is compared of one sandbox."""
+    """Return the values of one sandbox that are compared."""
     sandbox = get_sandbox(client, sandbox_id)
     calls = list(read(client, sandbox_id, event_type=EventType.AGENT_TOOL_USE))
     edits = read(client, sandbox_id, event_type=EventType.AGENT_FILE_EDITED)
@@ -54,7 +54,7 @@ def summary_of(client: Client, sandbox_id: str, *, now: datetime) -> Json:
 
 
 def first_difference(runs: Sequence[Sequence[Json]]) -> int | None:
-    """The place, from 0, of the first tool call that is not the same in all runs; None if they are alike."""
+    """Return the index of the first tool call that differs between the runs, or None if all are the same."""
     for place in range(max(map(len, runs), default=0)):
         calls = [(run[place]["tool"], run[place]["input"]) if place < len(run) else None for run in runs]
         if any(call != calls[0] for call in calls):
@@ -71,14 +71,14 @@ def _show_figures(runs: Sequence[Json]) -> None:
     types = sorted({event_type for each in runs for event_type in each["event_counts"]})
     rows = [
         ["", *(each["id"] for each in runs)],
-        ["state", *(each["status"] for each in runs)],
+        ["status", *(each["status"] for each in runs)],
         ["outcome", *map(outcome_label, runs)],
         ["task", *(each["task_title"] for each in runs)],
         ["attempt", *(str(each["attempt"]) for each in runs)],
         ["provider", *(each["provider"] for each in runs)],
         ["model", *(each["model"] or "none" for each in runs)],
-        ["first event", *(_told(each["first_event"]) for each in runs)],
-        ["last event", *(_told(each["last_event"]) for each in runs)],
+        ["first event", *(_describe(each["first_event"]) for each in runs)],
+        ["last event", *(_describe(each["last_event"]) for each in runs)],
         ["duration", *(span(each["duration_seconds"]) for each in runs)],
         ["cost", *map(usd, runs)],
         ["tokens", *(f"{each['tokens']:,}" for each in runs)],
@@ -86,14 +86,14 @@ def _show_figures(runs: Sequence[Json]) -> None:
         ["events", *(str(sum(each["event_counts"].values())) for each in runs)],
         *([kind, *(str(each["event_counts"].get(kind, 0)) for each in runs)] for kind in types),
     ]
-    # Sandboxes' ids are never cut: they are what one goes on with.
+    # Ids are never shortened: people copy them into the next command.
     room = max(_CELL, (width() - _LABEL) // len(runs) - 2, *(len(each["id"]) for each in runs))
     fitted = [[label, *(cut(as_line(cell), room) for cell in cells)] for label, *cells in rows]
-    for line in table(fitted, room=width(), flexible=0):
+    for line in table(fitted, width=width(), flexible=0):
         print(line)
 
 
-def _told(event: Json | None) -> str:
+def _describe(event: Json | None) -> str:
     return f"{event['created_at'][11:19]} {event['event_type']}" if event else "none"
 
 
@@ -101,21 +101,21 @@ def _show_files(runs: Sequence[Json]) -> None:
     everywhere = set.intersection(*(set(each["files_changed"]) for each in runs))
     if all(set(each["files_changed"]) == everywhere for each in runs):
         return
-    print("\nFiles that not all of them changed:")
+    print("\nFiles that not all sandboxes changed:")
     for each in runs:
         names = ", ".join(name for name in each["files_changed"] if name not in everywhere)
         print(cut(f"  {each['id']}  {as_line(names) or 'none'}", width()))
 
 
-def _show_parting(runs: Sequence[Json], parting: int | None) -> None:
-    if parting is None:
-        print(f"\nTheir {len(runs[0]['tool_calls'])} tool calls are alike.")
+def _show_divergence(runs: Sequence[Json], divergence: int | None) -> None:
+    if divergence is None:
+        print(f"\nTheir {len(runs[0]['tool_calls'])} tool calls are the same.")
         return
-    print(f"\nTheir tool calls differ from call {parting + 1} on:")
+    print(f"\nTheir tool calls differ from call {divergence + 1} on:")
     for each in runs:
         calls = each["tool_calls"]
-        said = "no further call"
-        if parting < len(calls):
-            call = calls[parting]
+        said = "no further calls"
+        if divergence < len(calls):
+            call = calls[divergence]
             said = f"seq {call['seq']}  {as_line(telling_part(EventType.AGENT_TOOL_USE, call))}"
         print(cut(f"  {each['id']}  {said}", width()))

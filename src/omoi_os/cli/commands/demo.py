@@ -1,4 +1,4 @@
-"""`omoi demo`: the acceptance case on the platform that runs here, or on one started for it."""
+"""`omoi demo`: run the acceptance case on the running platform, or on one started for it."""
 
 import signal
 import subprocess
@@ -23,18 +23,18 @@ from omoi_os.errors import BadToken, NotReady, OmoiError, SetupError
 from omoi_os.system.children import die_with_parent
 
 LOG = "demo.log"
-#: The time a platform gets to stop: its orchestrator's, and some for the rest.
+#: How long the platform may take to stop: the orchestrator's time, and some for the rest.
 STOP_SECONDS = SALVAGE_SECONDS + 30
 
 
 def run(parameters: dict[str, Any]) -> int:
-    """Exit code 0 when the ticket became a verified branch."""
+    """Return 0 when the ticket became a verified branch, else 1."""
     settings = load_settings(**parameters)
     signal.signal(signal.SIGTERM, _interrupt)
     with _platform(settings):
         code = acceptance.run(settings.effective_api_url, ensure_admin_token(settings), sys.stdout)
     if code == 0:
-        _show_how_to_go_on(settings)
+        _print_next_steps(settings)
     return code
 
 
@@ -44,14 +44,14 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def _platform(settings: Settings) -> Iterator[None]:
-    """A platform at the configured place: the one that runs, else one for as long as this lasts."""
+    """Use the platform at the configured address, or start one for the time of the block."""
     if _is_running(settings):
-        print(f"Using the platform that runs at {settings.effective_api_url}.", flush=True)
+        print(f"Using the running platform at {settings.effective_api_url}.", flush=True)
         yield
         return
     folder.prepare(settings.data_dir)
     log_path = settings.data_dir / LOG
-    print(f"Starting the platform for this demo (its log: {log_path}).", flush=True)
+    print(f"Starting a platform for this demo (log: {log_path}).", flush=True)
     with log_path.open("wb") as log:
         process = subprocess.Popen(
             _serve_command(settings),
@@ -69,7 +69,7 @@ def _platform(settings: Settings) -> Iterator[None]:
 
 
 def _is_running(settings: Settings) -> bool:
-    """Whether our platform answers there; `SetupError` when somebody else does."""
+    """Return whether our platform answers. Raises `SetupError` when another program does."""
     try:
         with Client(settings.effective_api_url, known_key(settings), patience=0) as client:
             client.get("/health")
@@ -78,8 +78,8 @@ def _is_running(settings: Settings) -> bool:
         return False
     except BadToken as error:
         raise SetupError(
-            f"an OmoiOS with another data folder answers at {settings.effective_api_url}; set OMOI_DATA_DIR or "
-            f"OMOI_ADMIN_TOKEN to its own, or choose another port (OMOI_PORT={port.another(settings.port)})"
+            f"the OmoiOS at {settings.effective_api_url} uses another data folder; set OMOI_DATA_DIR to that folder or "
+            f"OMOI_ADMIN_TOKEN to its token, or choose another port (OMOI_PORT={port.another(settings.port)})"
         ) from error
     except OmoiError as error:
         raise port.taken(settings) from error
@@ -97,10 +97,10 @@ def _wait_until_ready(settings: Settings, process: subprocess.Popen[bytes], log_
     try:
         while not _is_ready(settings):
             if process.poll() is not None:
-                raise SetupError(f"the platform did not start: {_last_words(log_path)}")
+                raise SetupError(f"the platform did not start: {_last_error(log_path)}")
             if time.monotonic() > deadline:
-                raise SetupError(f"the platform did not get ready in time; its log is {log_path}")
-            progress.show("the platform is starting")
+                raise SetupError(f"the platform was not ready in time; see {log_path}")
+            progress.show("starting the platform")
             time.sleep(0.1)
     finally:
         progress.finish()
@@ -115,10 +115,10 @@ def _is_ready(settings: Settings) -> bool:
     return True
 
 
-def _last_words(log_path: Path) -> str:
+def _last_error(log_path: Path) -> str:
     lines = log_path.read_text(errors="replace").splitlines()
     said = [line.removeprefix("omoi: ") for line in lines if line.startswith("omoi: ")]
-    return said[-1] if said else f"its log is {log_path}"
+    return said[-1] if said else f"see {log_path}"
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -130,10 +130,8 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _show_how_to_go_on(settings: Settings) -> None:
+def _print_next_steps(settings: Settings) -> None:
     url = settings.effective_api_url
-    print(f"\nmake run keeps the platform running and prints a link that opens its page, {url}, in your browser.")
+    print(f"\n`make run` starts the platform at {url} and prints a link that signs your browser in.")
     if settings.uses_scripted_model:
-        print(
-            "A scripted model played the agent's part. ANTHROPIC_API_KEY=… make demo does the same with a real model."
-        )
+        print("The agent used the scripted model. `ANTHROPIC_API_KEY=… make demo` uses a real one.")

@@ -1,4 +1,4 @@
-"""`omoi gateway`: the gateway by itself."""
+"""`omoi gateway`: run the gateway on its own."""
 
 import asyncio
 from typing import Any

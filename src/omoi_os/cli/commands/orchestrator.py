@@ -1,4 +1,4 @@
-"""`omoi orchestrator`: an orchestrator by itself, or a check of the one that runs."""
+"""`omoi orchestrator`: run an orchestrator on its own, or check a running one."""
 
 import asyncio
 from typing import Any
@@ -9,7 +9,7 @@ from omoi_os.orchestrator import main, own_health
 
 
 def run(parameters: dict[str, Any]) -> int:
-    """Run until SIGTERM or SIGINT; with `--check`, say whether the one in this data folder is healthy."""
+    """Run until SIGTERM or SIGINT. With `--check`, report the health of the orchestrator of this data folder."""
     if parameters.pop("check", False):
         parameters.pop("no_migrate", None)
         complaints = own_health.check(load_settings(**parameters).data_dir)

@@ -1,4 +1,4 @@
-"""`omoi sandboxes`: the newest sandboxes, one line each."""
+"""`omoi sandboxes`: list the newest sandboxes."""
 
 from datetime import UTC, datetime
 from itertools import islice
@@ -10,11 +10,11 @@ from omoi_os.sandboxes.lifecycle import Purpose
 
 DEFAULT_LIMIT = 20
 _PAGE = 200
-_HEAD = ("ID", "STATE", "OUTCOME", "TASK", "PROVIDER", "ATTEMPT", "COST", "AGE")
+_HEAD = ("ID", "STATUS", "OUTCOME", "TASK", "PROVIDER", "ATTEMPT", "COST", "AGE")
 
 
 def run(parameters: dict[str, Any]) -> int:
-    """Newest first."""
+    """Print the sandboxes, newest first."""
     limit, status = parameters.pop("limit", DEFAULT_LIMIT), parameters.pop("status", None)
     wants_json = parameters.pop("json", False)
     query = {"status": status} if status else {}
@@ -25,10 +25,10 @@ def run(parameters: dict[str, Any]) -> int:
             print(as_json(sandbox))
     elif found:
         now = datetime.now(UTC)
-        for line in table([_HEAD, *(_row(sandbox, now=now) for sandbox in found)], room=width(), flexible=3):
+        for line in table([_HEAD, *(_row(sandbox, now=now) for sandbox in found)], width=width(), flexible=3):
             print(line)
     else:
-        print(f"There is no sandbox that is {status}." if status else "There is no sandbox yet.")
+        print(f"No sandbox is {status}." if status else "No sandboxes yet.")
     return 0
 
 

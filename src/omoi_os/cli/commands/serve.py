@@ -1,4 +1,4 @@
-"""`omoi serve`: the whole platform on one machine, each part a process of its own."""
+"""`omoi serve`: run the whole platform on one machine, each component in its own process."""
 
 import asyncio
 import os
@@ -26,19 +26,19 @@ from omoi_os.scripted_model.scripts import Library
 
 _HOW_TO_SIGN_IN = "run `omoi sign-in` for a link"
 
-#: The orchestrator saves the work of its sandboxes before it stops them.
+#: How long the orchestrator may take to salvage and stop its sandboxes.
 SALVAGE_SECONDS = 60.0
-#: The API and the gateway let calls under way end.
+#: How long the API and the gateway may take to finish running calls.
 DRAIN_SECONDS = 15.0
 READY_SECONDS = 60.0
-#: A part that dies so often in a row before all is ready will not get better by itself.
+#: Number of consecutive failures of a component after which the start is given up.
 GIVE_UP_AFTER = 5
-#: How often the orchestrator's health is looked at.
+#: Interval between two checks of the orchestrator's health.
 HEALTH_SECONDS = 10.0
 
 
 def run(parameters: dict[str, Any]) -> int:
-    """Run until SIGINT or SIGTERM, then stop everything in order; a second signal stops at once."""
+    """Run until SIGINT or SIGTERM, then stop everything in order. A second signal kills everything at once."""
     settings = load_settings(**parameters)
     if settings.uses_scripted_model:
         Library(settings.scripts_dir)
@@ -58,11 +58,11 @@ async def _serve(settings: Settings, *, after_kill: bool) -> int:
     url = settings.database_url or await embedded.start(settings.data_dir)
     try:
         await migrate(url)
-        supervisor = Supervisor(_programs(settings, url), say=_say)
+        supervisor = Supervisor(_programs(settings, url), report=_print)
         signals.on_second = supervisor.kill
         watch = asyncio.create_task(_keep_database(settings, database)) if own_database else None
         try:
-            await _run_until_told(supervisor, settings.model_copy(update={"database_url": url}), signals)
+            await _run_until_stopped(supervisor, settings.model_copy(update={"database_url": url}), signals)
         finally:
             await supervisor.stop()
             if watch is not None:
@@ -74,29 +74,29 @@ async def _serve(settings: Settings, *, after_kill: bool) -> int:
     return 130 if signals.count > 1 else 0
 
 
-async def _run_until_told(supervisor: Supervisor, settings: Settings, signals: "_Signals") -> None:
+async def _run_until_stopped(supervisor: Supervisor, settings: Settings, signals: "_Signals") -> None:
     if signals.first.is_set():
         return
     await supervisor.start()
-    told = asyncio.create_task(signals.first.wait())
+    stopped = asyncio.create_task(signals.first.wait())
     health = asyncio.create_task(_watch_orchestrator(settings))
     ready = asyncio.create_task(_wait_until_ready(supervisor, settings))
     try:
-        await asyncio.wait([told, ready], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([stopped, ready], return_when=asyncio.FIRST_COMPLETED)
         if ready.done():
             ready.result()
-            _welcome(settings, await _sign_in(settings))
-            await told
-            _say("stopping; work in progress is saved first (Ctrl-C again stops at once)")
+            _print_ready(settings, await _sign_in(settings))
+            await stopped
+            _print("Stopping: saving work in progress first (press Ctrl-C again to stop at once)")
     finally:
-        for task in (told, ready, health):
+        for task in (stopped, ready, health):
             task.cancel()
             with suppress(asyncio.CancelledError, SetupError):
                 await task
 
 
 class _Signals:
-    """What the terminal or the system asks of us."""
+    """Counts the signals that ask the platform to stop."""
 
     def __init__(self) -> None:
         self.first = asyncio.Event()
@@ -113,7 +113,7 @@ class _Signals:
 
 
 def _programs(settings: Settings, database_url: str) -> Sequence[Program]:
-    """In the order of their start; they stop the other way round, so the orchestrator still has the others."""
+    """Return the programs in start order. They stop in reverse, so the orchestrator can still use the others."""
     environment = {
         "DATABASE_URL": database_url,
         "OMOI_DATA_DIR": str(settings.data_dir),
@@ -132,7 +132,7 @@ def _programs(settings: Settings, database_url: str) -> Sequence[Program]:
 
 
 def omoi() -> Sequence[str]:
-    """The command that starts this program again; `-P` keeps the current folder's files from being imported."""
+    """Return the command that runs this program. `-P` prevents imports from the current folder."""
     return (sys.executable, "-P", "-m", "omoi_os")
 
 
@@ -141,7 +141,7 @@ def _command(name: str) -> Sequence[str]:
 
 
 async def _wait_until_ready(supervisor: Supervisor, settings: Settings) -> None:
-    """Return when the API says so; `SetupError` when a part keeps dying or nothing happens for long."""
+    """Wait until the API is ready. Raises `SetupError` when a component keeps failing or the time is over."""
     deadline = asyncio.get_running_loop().time() + READY_SECONDS
     async with httpx.AsyncClient(base_url=settings.effective_api_url, trust_env=False, timeout=5) as client:
         while True:
@@ -150,68 +150,68 @@ async def _wait_until_ready(supervisor: Supervisor, settings: Settings) -> None:
                     return
             for name, failures in supervisor.failures.items():
                 if failures >= GIVE_UP_AFTER:
-                    raise SetupError(f"the {name} ended {failures} times in a row; the lines above say why")
+                    raise SetupError(f"the {name} failed {failures} times in a row; see the log lines above")
             if asyncio.get_running_loop().time() > deadline:
-                raise SetupError(f"{settings.effective_api_url}/ready did not say ready within {READY_SECONDS:g} s")
+                raise SetupError(f"{settings.effective_api_url}/ready did not report ready within {READY_SECONDS:g} s")
             await asyncio.sleep(0.05)
 
 
 async def _keep_database(settings: Settings, lock: asyncio.Lock) -> None:
-    """Start the embedded server again when it ends by itself; the lock is held while it starts."""
+    """Restart the embedded server when it ends unexpectedly. Holds the lock meanwhile."""
     while True:
         await embedded.ended(settings.data_dir)
         async with lock:
-            _say("the database ended; it starts again")
+            _print("The database ended unexpectedly and is being restarted")
             try:
                 await embedded.start(settings.data_dir)
             except SetupError as error:
-                _say(f"{error}; trying again in 5 s")
+                _print(f"{error}; retrying in 5 s")
         if not embedded.running(settings.data_dir):
             await asyncio.sleep(5)
 
 
 async def _watch_orchestrator(settings: Settings) -> None:
-    """Say when the orchestrator's health check fails, and when it passes again."""
-    said: list[str] = []
+    """Print a line when the orchestrator's health check fails, and when it passes again."""
+    reported: list[str] = []
     while settings.orchestrator_enabled:
         await asyncio.sleep(HEALTH_SECONDS)
-        # One that is starting again has no health file yet; its end was said already.
+        # A restarting orchestrator has no health file yet, and its end was printed already.
         complaints = [found for found in orchestrator_health.check(settings.data_dir) if "no orchestrator" not in found]
-        if complaints and not said:
-            _say(f"{complaints[0]}; tasks may wait until this is over")
-        elif said and not complaints:
-            _say("the orchestrator is healthy again")
-        said = complaints
+        if complaints and not reported:
+            _print(f"{complaints[0]}; tasks may be delayed")
+        elif reported and not complaints:
+            _print("The orchestrator is healthy again")
+        reported = complaints
 
 
 async def _sign_in(settings: Settings) -> str:
-    """The link on a terminal; elsewhere, where it would stay in a log, or without the database, how to get one."""
+    """Return a sign-in link on a terminal. Elsewhere it would stay in a log, so return how to get one."""
     if not sys.stdout.isatty():
         return _HOW_TO_SIGN_IN
     try:
-        return f"{await sign_in.link(settings)} (once, within 24 hours)"
+        return f"{await sign_in.link(settings)} (valid once, for 24 hours)"
     except SetupError:
         return _HOW_TO_SIGN_IN
 
 
-def _welcome(settings: Settings, link: str) -> None:
+def _print_ready(settings: Settings, link: str) -> None:
     url = settings.effective_api_url
     token = "OMOI_ADMIN_TOKEN" if settings.admin_token else str(settings.data_dir / "admin-token")
-    model = "scripted: it plays the agent's part from scripts; set ANTHROPIC_API_KEY to use a real model"
+    model = "scripted (agents play scripts; set ANTHROPIC_API_KEY to use a real model)"
     if not settings.uses_scripted_model:
         model = settings.model_name
-    _say(
+    _print(
         f"OmoiOS is ready at {url}\n"
-        f"  sign in           {link}\n"
-        f"  API described at  {url}/docs\n"
-        f"  admin token in    {token}\n"
-        f"  data folder       {settings.data_dir}\n"
-        f"  model             {model}\n"
-        "  Ctrl-C stops it"
+        f"  sign in       {link}\n"
+        f"  API docs      {url}/docs\n"
+        f"  admin token   {token}\n"
+        f"  data folder   {settings.data_dir}\n"
+        f"  model         {model}\n"
+        "  Press Ctrl-C to stop"
     )
 
 
-def _say(line: str) -> None:
-    # The other end may be a closed terminal or pipe; that must not stop the platform.
+def _print(line: str) -> None:
+    # The terminal or pipe may be closed; that must not stop the platform.
     with suppress(OSError):
         os.write(sys.stdout.fileno(), f"{printable(line)}\n".encode())

@@ -1,4 +1,4 @@
-"""`omoi sign-in`: a link that signs a browser in, once."""
+"""`omoi sign-in`: print a single-use sign-in link."""
 
 import asyncio
 from typing import Any
@@ -19,7 +19,7 @@ def run(parameters: dict[str, Any]) -> int:
 
 
 async def link(settings: Settings) -> str:
-    """A new link to the platform of these settings; `SetupError` when its database does not answer."""
+    """Return a new sign-in link. Raises `SetupError` when the database does not answer."""
     engine = make_engine(settings.database_url or embedded.url(settings.data_dir), pool_size=1)
     try:
         with answering():

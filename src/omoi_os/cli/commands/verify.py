@@ -1,4 +1,4 @@
-"""`omoi verify`: checks the whole flow of the platform that runs, on a new ticket or on a finished sandbox."""
+"""`omoi verify`: check a running platform end to end, with a new ticket or a finished sandbox."""
 
 import sys
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from omoi_os.cli.checks import acceptance, flow
 from omoi_os.cli.commands.events import read
 from omoi_os.cli.remote.client import Client
-from omoi_os.cli.remote.connection import connect, get_sandbox, needed_key, path_of
+from omoi_os.cli.remote.connection import connect, get_sandbox, path_of, required_key
 from omoi_os.cli.remote.event_feed import follow
 from omoi_os.config import load_settings
 from omoi_os.errors import NotFound, OmoiError
@@ -17,13 +17,13 @@ DOCUMENTS = ("logs", "diff", "transcript")
 
 
 def run(parameters: dict[str, Any]) -> int:
-    """Exit code 0 when every check passed."""
+    """Return 0 when every check passed, else 1."""
     sandbox_id, is_new = parameters.pop("sandbox", None), False
     with connect(parameters) as client:
         scripted = client.get("/ready")["model"] == "scripted"
-        _say("ready", [])
+        _print_check("ready", [])
         me = client.get("/api/v1/auth/me")
-        _say("signed in", [], told=f"as {me['email']}, {me['role']}")
+        _print_check("signed in", [], detail=f"as {me['email']}, {me['role']}")
         if sandbox_id is None:
             sandbox_id, is_new = _new_run(parameters), True
             if sandbox_id is None:
@@ -32,19 +32,23 @@ def run(parameters: dict[str, Any]) -> int:
     faults = 0
     for name, check in flow.CHECKS.items():
         found = check(evidence)
-        if is_new and name == "result" and acceptance.answer_of_the_run(evidence.events) != acceptance.ANSWER:
-            found.append(f"the run inside the sandbox did not print {acceptance.ANSWER}")
-        _say(name, found)
+        if is_new and name == "result" and acceptance.printed_number(evidence.events) != acceptance.ANSWER:
+            found.append(f"the program in the sandbox did not print {acceptance.ANSWER}")
+        _print_check(name, found)
         faults += bool(found)
-    print(f"{faults} of {len(flow.CHECKS)} checks FAILED." if faults else f"All is as it should be: {sandbox_id}.")
+    print(
+        f"{faults} of {len(flow.CHECKS)} checks failed."
+        if faults
+        else f"All {len(flow.CHECKS)} checks passed for sandbox {sandbox_id}."
+    )
     return 1 if faults else 0
 
 
 def gather(client: Client, sandbox_id: str, *, scripted: bool, waits: bool) -> flow.Run:
-    """All that is checked of a sandbox; `waits` for its end, which comes a moment after its task's."""
+    """Collect everything that is checked. `waits` for the end of the sandbox, shortly after that of its task."""
     sandbox = get_sandbox(client, sandbox_id)
     if sandbox["purpose"] != Purpose.WORK:
-        raise OmoiError(f"no agent worked in {sandbox_id}; give the sandbox of an attempt, `omoi sandboxes` lists them")
+        raise OmoiError(f"no agent worked in sandbox {sandbox_id}; choose a sandbox whose purpose is work")
     streamed = None
     if waits or sandbox["status"] in ENDED:
         streamed = list(follow(client, sandbox_id))
@@ -60,12 +64,12 @@ def gather(client: Client, sandbox_id: str, *, scripted: bool, waits: bool) -> f
 
 
 def _new_run(parameters: dict[str, Any]) -> str | None:
-    """The sandbox in which a ticket of the acceptance case was worked on; None when none was."""
+    """Run a ticket of the acceptance case and return its sandbox, or None when it got none."""
     settings = load_settings(**parameters)
-    with Client(settings.effective_api_url, needed_key(settings)) as patient:
+    with Client(settings.effective_api_url, required_key(settings)) as patient:
         task, _ = acceptance.perform(patient, sys.stdout)
     if task["sandbox_id"] is None:
-        _say("result", [f"the task is {task['status']}: {task['error'] or 'no reason'}"])
+        _print_check("result", [f"the task is {task['status']}: {task['error'] or 'no reason'}"])
         return None
     return str(task["sandbox_id"])
 
@@ -77,8 +81,8 @@ def _size(client: Client, path: str) -> int:
         return 0
 
 
-def _say(name: str, faults: list[str], *, told: str = "") -> None:
+def _print_check(name: str, faults: list[str], *, detail: str = "") -> None:
     if not faults:
-        print(f"{'ok':8} {name:12} {one_line(told)}".rstrip(), flush=True)
+        print(f"{'ok':8} {name:12} {one_line(detail)}".rstrip(), flush=True)
     for fault in faults:
         print(f"{'FAILED':8} {name:12} {one_line(fault)}", flush=True)

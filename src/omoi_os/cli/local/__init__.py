@@ -1,1 +1,1 @@
-"""The platform on this machine: data folder, database, port, processes."""
+"""Running the platform on this machine: data folder, database, port, processes."""

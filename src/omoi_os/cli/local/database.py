@@ -1,4 +1,4 @@
-"""Which database a part of the platform that was started by itself uses."""
+"""Database and log of a component that runs on its own."""
 
 import asyncio
 import logging
@@ -16,8 +16,8 @@ log = logging.getLogger(__name__)
 
 
 def prepare(name: str, parameters: dict[str, Any]) -> Settings:
-    """What a part needs before it runs: settings with a database's address, a current schema, a log."""
-    current = parameters.pop("no_migrate", False)
+    """Load the settings, configure the log and migrate the database. Raises `ConfigError` or `SetupError`."""
+    is_current = parameters.pop("no_migrate", False)
     settings = connected(load_settings(**parameters))
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines(f"%(asctime)s {name} %(levelname)s %(message)s"))
@@ -25,24 +25,27 @@ def prepare(name: str, parameters: dict[str, Any]) -> Settings:
     logging.getLogger("omoi_os").setLevel(logging.INFO)
     if warning := open_files.raise_limit():
         log.warning("%s", warning)
-    if not current and settings.database_url is not None:
+    if not is_current and settings.database_url is not None:
         asyncio.run(migrate(settings.database_url))
     return settings
 
 
 def connected(settings: Settings) -> Settings:
-    """The settings with a database's address: the given one, else the embedded server that `omoi serve` runs."""
+    """Return the settings with a database URL: the configured one, or the embedded server of `omoi serve`.
+
+    Raises `SetupError` when there is neither.
+    """
     if settings.database_url is not None:
         return settings
     if not embedded.running(settings.data_dir):
         raise SetupError(
-            f"there is no database: DATABASE_URL is not set and none runs in {settings.data_dir}; "
-            "run `omoi serve`, which starts one, or set DATABASE_URL to a PostgreSQL of your own"
+            f"there is no database: DATABASE_URL is not set and no embedded server runs in {settings.data_dir}; "
+            "run `omoi serve`, which starts one, or set DATABASE_URL to a PostgreSQL server"
         )
     return settings.model_copy(update={"database_url": embedded.url(settings.data_dir)})
 
 
 async def migrate(database_url: str) -> None:
-    """Bring the schema up to date; `SetupError` when the server does not answer or refuses us."""
+    """Migrate the schema. Raises `SetupError` when the server does not answer or refuses the connection."""
     with answering():
         await upgrade(database_url)

@@ -1,4 +1,4 @@
-"""Whether the API's port is free."""
+"""Checks that the API's port is free."""
 
 import asyncio
 import errno
@@ -9,16 +9,16 @@ import time
 from omoi_os.config import Settings
 from omoi_os.errors import SetupError
 
-#: How long the API of a killed `omoi serve` may take to let go of its port.
-LET_GO_SECONDS = 10.0
+#: How long the API of a killed `omoi serve` may take to release its port.
+RELEASE_SECONDS = 10.0
 
 
 async def check_free(settings: Settings, *, patiently: bool) -> None:
-    """Raise `SetupError` when the API cannot listen at the configured place.
+    """Raise `SetupError` when the API cannot listen on the configured address.
 
-    `patiently` after a kill: the children left behind are on their way out and still hold the port for a moment.
+    `patiently`: wait a while for the processes of a killed `omoi serve` to release the port.
     """
-    deadline = time.monotonic() + (LET_GO_SECONDS if patiently else 0)
+    deadline = time.monotonic() + (RELEASE_SECONDS if patiently else 0)
     while (problem := await asyncio.to_thread(_try, settings.host, settings.port)) is not None:
         if problem != errno.EADDRINUSE or time.monotonic() >= deadline:
             raise _explain(settings, problem)
@@ -26,10 +26,10 @@ async def check_free(settings: Settings, *, patiently: bool) -> None:
 
 
 def taken(settings: Settings) -> SetupError:
-    """The sentence for a port that somebody else has."""
+    """Return the error for a port that another program uses."""
     return SetupError(
-        f"port {settings.port} on {settings.host} is taken by another program; "
-        f"stop that program, or choose another port (OMOI_PORT={another(settings.port)})"
+        f"port {settings.port} on {settings.host} is in use by another program; "
+        f"stop that program or choose another port (OMOI_PORT={another(settings.port)})"
     )
 
 
@@ -52,13 +52,13 @@ def _explain(settings: Settings, problem: int) -> SetupError:
     if problem == errno.EADDRINUSE:
         return taken(settings)
     if problem == errno.EACCES:
-        return SetupError(f"port {settings.port} needs more rights; choose one above 1023 (OMOI_PORT=18000)")
+        return SetupError(f"port {settings.port} requires root; choose a port above 1023 (OMOI_PORT=18000)")
     return SetupError(
         f"the API cannot listen on {settings.host} port {settings.port} ({os.strerror(problem)}); "
-        "set OMOI_HOST to an address of this machine, e.g. 127.0.0.1"
+        "set OMOI_HOST to an address of this machine, such as 127.0.0.1"
     )
 
 
 def another(port: int) -> int:
-    """A port to propose instead."""
+    """Return a port to suggest instead."""
     return port + 1 if port < 65535 else port - 1

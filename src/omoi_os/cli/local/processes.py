@@ -1,4 +1,4 @@
-"""Keeps a few programs running as child processes: starts them again when they die, stops them in order."""
+"""Supervises child processes: restarts them when they end, and stops them in order."""
 
 import asyncio
 import os
@@ -12,18 +12,18 @@ from omoi_os.system.children import die_with_parent
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One child: its command, what its environment has beyond ours, and how it is stopped."""
+    """One child process: its command, additions to its environment, and its stop timeout."""
 
     name: str
     argv: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
-    #: How long it may take to stop once it is told to; then it is killed.
+    #: How long it may take to stop after SIGTERM before it is killed.
     stop_seconds: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """The wait before a dead program starts again: doubled each time, first again after a long life."""
+    """Delay before a restart: doubles with each failure, and starts over after `forget_after` seconds of running."""
 
     first: float = 0.2
     longest: float = 5.0
@@ -31,52 +31,52 @@ class Backoff:
 
 
 class Supervisor:
-    """Runs programs until told to stop them. `say` gets one line for each death."""
+    """Keeps programs running until `stop`. `report` receives one line when a program ends unexpectedly."""
 
     def __init__(
-        self, programs: Sequence[Program], *, say: Callable[[str], None], backoff: Backoff | None = None
+        self, programs: Sequence[Program], *, report: Callable[[str], None], backoff: Backoff | None = None
     ) -> None:
         self._programs = programs
-        self._say = say
+        self._report = report
         self._backoff = backoff or Backoff()
         self._keepers: dict[str, asyncio.Task[None]] = {}
         self._processes: dict[str, asyncio.subprocess.Process] = {}
         self._stopping = {program.name: asyncio.Event() for program in programs}
-        self._farewell = signal.SIGTERM
-        #: How often in a row each program died soon after its start.
+        self._stop_signal = signal.SIGTERM
+        #: Number of consecutive failures of each program.
         self.failures = {program.name: 0 for program in programs}
 
     async def start(self) -> None:
-        """Start every program once; from here on they are kept running."""
+        """Start every program, and keep it running from then on."""
         for program in self._programs:
             await self._spawn(program)
             self._keepers[program.name] = asyncio.create_task(self._keep(program), name=f"keep {program.name}")
 
     def pid(self, name: str) -> int | None:
-        """The process id of a program that runs now."""
+        """Return the process id of a running program, or None."""
         process = self._processes.get(name)
         return process.pid if process and process.returncode is None else None
 
     async def stop(self) -> None:
-        """Stop the programs one after the other, the last named first; each may use its `stop_seconds`."""
+        """Stop the programs one after the other, the last one first. Each has its `stop_seconds`."""
         for program in reversed(self._programs):
             self._stopping[program.name].set()
             keeper = self._keepers.pop(program.name, None)
             if keeper is None:
                 continue
-            self._signal(program.name, self._farewell)
+            self._signal(program.name, self._stop_signal)
             _, late = await asyncio.wait([keeper], timeout=program.stop_seconds)
             if late:
-                self._say(f"{program.name} did not stop within {program.stop_seconds:g} s and is killed")
+                self._report(f"The {program.name} did not stop within {program.stop_seconds:g} s and was killed")
                 self._signal(program.name, signal.SIGKILL)
             await keeper
 
     def kill(self) -> None:
-        """End every program at once; a `stop` under way returns soon after."""
-        self._farewell = signal.SIGKILL
+        """Kill every program at once. A running `stop` returns soon after."""
+        self._stop_signal = signal.SIGKILL
         for program in self._programs:
             self._stopping[program.name].set()
-            self._signal(program.name, self._farewell)
+            self._signal(program.name, self._stop_signal)
 
     def _signal(self, name: str, number: signal.Signals) -> None:
         process = self._processes.get(name)
@@ -88,10 +88,10 @@ class Supervisor:
             *program.argv,
             env={**os.environ, **program.environment},
             stdin=asyncio.subprocess.DEVNULL,
-            # Ctrl-C in a terminal goes to the whole group; the order of the stop is ours to keep.
+            # Ctrl-C signals the whole process group, but the programs must stop in order.
             start_new_session=True,
-            # Killed like us, not told to stop: an orchestrator that is told to stop ends its sandboxes, and
-            # what takes its time to stop would be in the way of the next start.
+            # SIGKILL, not SIGTERM: an orchestrator stops its sandboxes on SIGTERM, and a program that is slow to
+            # stop would block the next start.
             preexec_fn=die_with_parent(signal.SIGKILL),
         )
         self._processes[program.name] = process
@@ -107,14 +107,14 @@ class Supervisor:
                 return
             lived = time.monotonic() - started
             wait = self._next_wait(program.name, lived)
-            self._say(f"{program.name} ended ({describe(code)}); it starts again in {wait:g} s")
+            self._report(f"The {program.name} ended unexpectedly ({describe(code)}); restarting in {wait:g} s")
             try:
                 await asyncio.wait_for(stopping.wait(), wait)
             except TimeoutError:
                 process = await self._spawn(program)
             if stopping.is_set():
-                # It was told to stop while it was not there to hear it.
-                self._signal(program.name, self._farewell)
+                # The stop was requested while the program was being restarted.
+                self._signal(program.name, self._stop_signal)
 
     def _next_wait(self, name: str, lived: float) -> float:
         if lived >= self._backoff.forget_after:
@@ -125,5 +125,5 @@ class Supervisor:
 
 
 def describe(code: int) -> str:
-    """How a process ended, in words."""
+    """Describe how a process ended."""
     return f"killed by signal {-code}" if code < 0 else f"exit code {code}"

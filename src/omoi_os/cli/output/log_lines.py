@@ -1,4 +1,4 @@
-"""The log of a part of the platform: one entry, one line, whatever strangers have written into it."""
+"""Log format: one line per entry, with untrusted text escaped."""
 
 import logging
 
@@ -6,13 +6,13 @@ from omoi_os.printable import one_line, printable
 
 
 class Lines(logging.Formatter):
-    """Writes out what a terminal would act on or what would pass for another entry; tracebacks are set in."""
+    """Escapes control characters and line breaks in messages, and indents tracebacks."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The entry."""
+        """Return the entry as text."""
         record.message = one_line(record.getMessage())
         if self.usesTime():
             record.asctime = self.formatTime(record, self.datefmt)
-        more = self.formatException(record.exc_info) if record.exc_info else ""
-        lines = printable(more).split("\n") if more else []
+        trace = self.formatException(record.exc_info) if record.exc_info else ""
+        lines = printable(trace).split("\n") if trace else []
         return "\n    ".join([self.formatMessage(record), *lines])

@@ -1,16 +1,16 @@
-"""Shows that something is being waited for: a live line on a terminal, a line now and then elsewhere."""
+"""Progress of a wait: a live line on a terminal, an occasional line elsewhere."""
 
 import time
 from typing import TextIO
 
 from omoi_os.printable import one_line
 
-#: How often a log, as opposed to a terminal, gets a line.
+#: Interval between two lines when the output is not a terminal.
 LINE_SECONDS = 10.0
 
 
 class Progress:
-    """What is printed while one step waits. `finish` before anything else is printed."""
+    """Prints the progress of one step. Call `finish` before printing anything else."""
 
     def __init__(self, out: TextIO, *, line_seconds: float = LINE_SECONDS) -> None:
         self._out = out
@@ -20,7 +20,7 @@ class Progress:
         self._shown = ""
 
     def show(self, what: str) -> None:
-        """Say what was heard last; call it as often as you like."""
+        """Show the current state. May be called at any rate."""
         now = time.monotonic()
         text = f"      {now - self._started:.0f} s  {one_line(what)}"[:100]
         if self._live and text != self._shown:
@@ -32,7 +32,7 @@ class Progress:
         self._out.flush()
 
     def finish(self) -> None:
-        """Take the live line away."""
+        """Remove the live line."""
         if self._shown:
             self._out.write("\r\x1b[K")
             self._shown = ""

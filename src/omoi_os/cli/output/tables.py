@@ -1,4 +1,4 @@
-"""Tables for a terminal: what strangers wrote is made safe and takes no more room than it is given."""
+"""Tables for a terminal. Untrusted text is escaped and cut to the width of its column."""
 
 import json
 import shutil
@@ -10,41 +10,41 @@ from typing import Any
 from omoi_os.printable import one_line
 from omoi_os.tasks.outcomes import LABELS, Outcome
 
-#: The width of what is no terminal.
+#: Width when the output is not a terminal.
 WIDE = 160
 _MOST = 1000
 
 
 def width() -> int:
-    """The terminal's, or that of COLUMNS."""
+    """Return the width of the terminal, or the value of COLUMNS."""
     return max(40, shutil.get_terminal_size((WIDE, 24)).columns)
 
 
 def as_line(text: str) -> str:
-    """Any text as one safe line, its white space drawn together."""
+    """Return the text as one safe line with collapsed white space."""
     return one_line(" ".join(text[:_MOST].split(None)))
 
 
-def cut(text: str, room: int) -> str:
-    """A safe line that takes up no more than so many columns; what is cut off ends with …"""
-    if len(text) * 2 <= room:
+def cut(text: str, columns: int) -> str:
+    """Cut a safe line to a number of columns. A line that was cut ends with …"""
+    if len(text) * 2 <= columns:
         return text
     taken, fits = 0, 0
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         taken += _columns(character)
-        if taken > room:
+        if taken > columns:
             return text[:fits] + "…"
-        if taken < room:
-            fits = place + 1
+        if taken < columns:
+            fits = index + 1
     return text
 
 
-def table(rows: Sequence[Sequence[str]], *, room: int, flexible: int) -> Iterator[str]:
-    """The rows with their columns side by side; the flexible column gives way so that lines fit."""
+def table(rows: Sequence[Sequence[str]], *, width: int, flexible: int) -> Iterator[str]:
+    """Yield the rows as aligned lines. The flexible column shrinks so that lines fit into `width` columns."""
     safe = [[as_line(cell) for cell in row] for row in rows]
     widths = [max(map(_length, column)) for column in zip(*safe, strict=True)]
     others = sum(widths) - widths[flexible] + 2 * (len(widths) - 1)
-    widths[flexible] = max(10, min(widths[flexible], room - others))
+    widths[flexible] = max(10, min(widths[flexible], width - others))
     for row in safe:
         cells = [cut(cell, most) for cell, most in zip(row, widths, strict=True)]
         padded = (cell + " " * (most - _length(cell)) for cell, most in zip(cells, widths, strict=True))
@@ -52,12 +52,12 @@ def table(rows: Sequence[Sequence[str]], *, room: int, flexible: int) -> Iterato
 
 
 def as_json(value: object) -> str:
-    """One line of JSON that no terminal acts on: plain ASCII, all else escaped."""
+    """Return one line of JSON that is safe for a terminal: ASCII, everything else escaped."""
     return json.dumps(value).replace("\x7f", "\\u007f")
 
 
 def usd(sandbox_or_task: Mapping[str, Any]) -> str:
-    """What something has cost, labelled where the scripted model was charged it."""
+    """Return the cost of a sandbox or task. Costs of the scripted model are labelled simulated."""
     cost, simulated = sandbox_or_task["cost_usd"], sandbox_or_task["simulated_cost_usd"]
     if not simulated:
         return f"${cost:.4f}"
@@ -65,12 +65,12 @@ def usd(sandbox_or_task: Mapping[str, Any]) -> str:
 
 
 def outcome_label(sandbox_or_task: Mapping[str, Any]) -> str:
-    """How it ended, in the words that every command uses."""
+    """Return the label of the outcome."""
     return LABELS[Outcome(sandbox_or_task["outcome"])]
 
 
 def span(seconds: float) -> str:
-    """A length of time in its two largest units."""
+    """Return a duration in its two largest units."""
     whole = max(0, int(seconds))
     if whole < 60:
         return f"{whole} s"
@@ -82,7 +82,7 @@ def span(seconds: float) -> str:
 
 
 def moment(text: str) -> datetime:
-    """A time as the API writes it."""
+    """Parse a time of the API."""
     return datetime.fromisoformat(text)
 
 

@@ -1,4 +1,4 @@
-"""How the operator commands reach the platform: its address, a key, and a sandbox by its id."""
+"""Connects the operator commands to the platform: its URL, an API key, and sandboxes by id."""
 
 import re
 from typing import Any
@@ -10,7 +10,7 @@ from omoi_os.cli.remote.client import Client
 from omoi_os.config import Settings, load_settings
 from omoi_os.errors import ConfigError, NotFound, OmoiError, SetupError
 
-#: Somebody waits at a terminal: a platform that does not run is said at once, a hiccup is not.
+#: A person waits at the terminal: report a stopped platform soon, but survive a short interruption.
 PATIENCE_SECONDS = 1.0
 
 Json = dict[str, Any]
@@ -19,7 +19,7 @@ _SANDBOX_ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
 def known_key(settings: Settings) -> str | None:
-    """The key that is set, or the one that the data folder keeps; none is made here."""
+    """Return the configured API key or the one in the data folder, or None."""
     if settings.admin_token is not None:
         return settings.admin_token
     try:
@@ -28,37 +28,41 @@ def known_key(settings: Settings) -> str | None:
         return None
 
 
-def needed_key(settings: Settings) -> str:
-    """The same; `SetupError` without one."""
+def required_key(settings: Settings) -> str:
+    """Return the API key. Raises `SetupError` when there is none."""
     key = known_key(settings)
     if key is None:
         raise SetupError(
-            f"there is no key: OMOI_ADMIN_TOKEN is not set and {token_path(settings)} cannot be read; "
-            "start the platform with `make run`, or set OMOI_DATA_DIR or OMOI_ADMIN_TOKEN to its own"
+            f"no API key: OMOI_ADMIN_TOKEN is not set and {token_path(settings)} cannot be read; "
+            "start the platform with `omoi serve`, or set OMOI_DATA_DIR or OMOI_ADMIN_TOKEN to those of the platform"
         )
     if not (key.isascii() and key.isprintable()):
-        raise SetupError(f"the key of OMOI_ADMIN_TOKEN or {token_path(settings)} is none: it has to be plain letters")
+        raise SetupError(
+            f"the API key in OMOI_ADMIN_TOKEN or {token_path(settings)} is invalid: it must be printable ASCII"
+        )
     return key
 
 
 def connect(parameters: Json) -> Client:
-    """A client of the platform that the settings name."""
+    """Return a client of the configured platform."""
     settings = load_settings(**parameters)
     try:
-        return Client(settings.effective_api_url, needed_key(settings), patience=PATIENCE_SECONDS)
+        return Client(settings.effective_api_url, required_key(settings), patience=PATIENCE_SECONDS)
     except httpx.InvalidURL as error:
-        raise ConfigError(f"OMOI_API_URL or OMOI_HOST: {settings.effective_api_url} is no address: {error}") from None
+        raise ConfigError(
+            f"OMOI_API_URL or OMOI_HOST: {settings.effective_api_url} is not a valid URL: {error}"
+        ) from None
 
 
 def path_of(sandbox_id: str, rest: str = "") -> str:
-    """A place below a sandbox. What cannot be an id could name another place, and is refused."""
+    """Return the path of a sandbox's resource. Refuses invalid ids, which could lead to another path."""
     if not _SANDBOX_ID.fullmatch(sandbox_id):
         raise _unknown(sandbox_id)
     return f"/api/v1/sandboxes/{sandbox_id}{rest}"
 
 
 def get_sandbox(client: Client, sandbox_id: str) -> Json:
-    """One sandbox; when it is not there, that is said in a sentence."""
+    """Return one sandbox. Raises `NotFound`."""
     try:
         sandbox = client.get(path_of(sandbox_id))
     except NotFound:
@@ -69,4 +73,4 @@ def get_sandbox(client: Client, sandbox_id: str) -> Json:
 
 
 def _unknown(sandbox_id: str) -> OmoiError:
-    return NotFound(f"there is no sandbox {sandbox_id[:100]!r} that you may see; `omoi sandboxes` lists them")
+    return NotFound(f"sandbox {sandbox_id[:100]!r} does not exist or is not visible to you; see `omoi sandboxes`")
