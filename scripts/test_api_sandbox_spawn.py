@@ -1,4 +1,4 @@
-"""Runs the acceptance case in six steps against any running OmoiOS server."""
+"""Run the acceptance case in six steps against any running OmoiOS server."""
 
 import argparse
 import sys
@@ -10,10 +10,10 @@ from omoi_os.errors import OmoiError
 
 
 def main() -> int:
-    """0 when the ticket became a verified branch; a failure is one sentence."""
+    """Return 0 when the ticket became a verified branch, else 1."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--url", help="where the server is; by default the configured host and port")
-    parser.add_argument("--token", help="a user's API key; by default the administrator's of the data folder")
+    parser.add_argument("--url", help="URL of the server (default: the configured host and port)")
+    parser.add_argument("--token", help="API key (default: the administrator's key in the data folder)")
     arguments = parser.parse_args()
     try:
         settings = load_settings()

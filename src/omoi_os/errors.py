@@ -3,13 +3,13 @@
 OmoiError
 ├── ConfigError            a setting is wrong; stops the start with one line
 ├── SetupError             the machine lacks or refuses something; names the remedy
-├── RequestError           the caller's doing
+├── RequestError           the request cannot be served as sent
 │   ├── BadToken           401
 │   ├── Forbidden          403
-│   ├── NotFound           404, also for what the caller may not see
+│   ├── NotFound           404: absent or not visible to the caller
 │   ├── Conflict           409
-│   │   ├── BeyondGap      409: a number before the posted one is missing
-│   │   ├── SeqTaken       409: a posted number was used for another event before
+│   │   ├── BeyondGap      409: an event before the posted one is missing
+│   │   ├── SeqTaken       409: the posted number belongs to another event
 │   │   └── StaleFence     409 `stale_fence`: the token of an ended or superseded attempt
 │   ├── TooLarge           413
 │   ├── Invalid            422
@@ -18,11 +18,11 @@ OmoiError
 ├── DiskFull               507: a disk of the installation is full
 ├── ForgeError             the repository host failed or refused
 │   ├── BranchTaken        the name of a new branch is in use
-│   └── RepositoryDamaged  its files are empty or torn; retrying does not help
-└── ProviderError          what makes sandboxes failed
-    ├── ProviderUnavailable  try again later
+│   └── RepositoryDamaged  its files are empty or corrupt; retrying does not help
+└── ProviderError          the sandbox provider failed
+    ├── ProviderUnavailable  retry later
     ├── SandboxGone          that sandbox no longer exists
-    └── SandboxDamaged       that sandbox's own documents cannot be read
+    └── SandboxDamaged       the documents of that sandbox cannot be read
 """
 
 from http import HTTPStatus
@@ -30,7 +30,7 @@ from typing import ClassVar
 
 
 class OmoiError(Exception):
-    """Anything this product reports by itself. Its message is one sentence for a person."""
+    """Base class of all expected errors. The message is one sentence for a person."""
 
     status: ClassVar[HTTPStatus] = HTTPStatus.INTERNAL_SERVER_ERROR
     code: ClassVar[str] = "internal_error"
@@ -56,35 +56,35 @@ class RequestError(OmoiError):
 
 
 class BadToken(RequestError):
-    """No token, or one that is not known."""
+    """The token is missing or unknown."""
 
     status = HTTPStatus.UNAUTHORIZED
     code = "bad_token"
 
 
 class Forbidden(RequestError):
-    """Known caller, but not theirs to do."""
+    """The caller is known but not allowed to do this."""
 
     status = HTTPStatus.FORBIDDEN
     code = "forbidden"
 
 
 class NotFound(RequestError):
-    """Not there, or not visible to the caller."""
+    """Absent, or not visible to the caller."""
 
     status = HTTPStatus.NOT_FOUND
     code = "not_found"
 
 
 class Conflict(RequestError):
-    """The thing is in a state that does not allow this."""
+    """The current state does not allow this."""
 
     status = HTTPStatus.CONFLICT
     code = "conflict"
 
 
 class BeyondGap(Conflict):
-    """A posted number that is not stored, because one before it is missing."""
+    """The event is not stored because an event before it is missing."""
 
     def __init__(self, seq: int | None, acked_seq: int) -> None:
         super().__init__(f"seq {seq} is beyond a gap; send seq {acked_seq + 1} first")
@@ -92,7 +92,7 @@ class BeyondGap(Conflict):
 
 
 class SeqTaken(Conflict):
-    """A posted number that came again with other content; the first event stays."""
+    """The posted number was used for a different event, which is kept."""
 
 
 class StaleFence(Conflict):
@@ -102,14 +102,14 @@ class StaleFence(Conflict):
 
 
 class TooLarge(RequestError):
-    """The body is larger than is taken."""
+    """The body is too large."""
 
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     code = "too_large"
 
 
 class Invalid(RequestError):
-    """The input does not make sense."""
+    """The input is not valid."""
 
     status = HTTPStatus.UNPROCESSABLE_ENTITY
     code = "invalid"
@@ -123,7 +123,7 @@ class TooMany(RequestError):
 
 
 class NotReady(OmoiError):
-    """Something this depends on does not answer."""
+    """A dependency does not answer."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     code = "not_ready"
@@ -156,19 +156,19 @@ class BranchTaken(ForgeError):
 
 
 class RepositoryDamaged(ForgeError):
-    """The repository's files are not as git wrote them; retrying does not help."""
+    """The repository's files are corrupt; retrying does not help."""
 
     code = "repository_damaged"
 
 
 class ProviderError(OmoiError):
-    """What makes sandboxes failed."""
+    """The sandbox provider failed."""
 
     code = "provider"
 
 
 class ProviderUnavailable(ProviderError):
-    """The provider does not answer now; trying again later may help."""
+    """The provider does not answer; retry later."""
 
     code = "provider_unavailable"
 
@@ -180,6 +180,6 @@ class SandboxGone(ProviderError):
 
 
 class SandboxDamaged(ProviderError):
-    """A document that describes that sandbox is empty or torn; it can only be destroyed."""
+    """A document of that sandbox is empty or corrupt; the sandbox can only be destroyed."""
 
     code = "sandbox_damaged"

@@ -1,4 +1,4 @@
-"""The API's calls that a sandbox may make, passed on with the sandbox's own token."""
+"""Forwards the API calls that a sandbox may make, with the sandbox's own token."""
 
 import logging
 import re
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 TIMEOUT = ClientTimeout(total=None, sock_connect=5, sock_read=120)
 
 #: Above this the API is asked before the body is sent, so that its refusal is not lost in a broken pipe.
-_ASK_FIRST_BYTES = 256 * 1024
+_EXPECT_BYTES = 256 * 1024
 
 _ALLOWED = (
     ("POST", re.compile(r"events")),
@@ -37,38 +37,38 @@ _RESPONSE_HEADERS = ("Content-Type", "Content-Length", "Retry-After", "WWW-Authe
 
 
 def make_session() -> ClientSession:
-    """A client for the API."""
+    """Make a client for the API."""
     connector = TCPConnector(limit=0)
     return ClientSession(connector=connector, timeout=TIMEOUT, auto_decompress=False, cookie_jar=DummyCookieJar())
 
 
 def add_routes(app: web.Application) -> None:
-    """Everything under the API's base, allowed or not."""
+    """Add routes for everything under the API's base path."""
     app.router.add_route("*", "/api/v1/sandboxes/{sandbox_id}/{call:.+}", relay)
     app.router.add_route("*", "/api/v1/{path:.*}", refuse_path)
 
 
 async def refuse_path(request: web.Request) -> web.StreamResponse:
-    """What belongs to users."""
+    """Refuse calls that sandboxes may not make."""
     await request.app[PARTS].callers.identify(request)
     raise Forbidden(f"a sandbox may not {request.method} {request.path}")
 
 
 async def relay(request: web.Request) -> web.StreamResponse:
-    """Pass a call on to the API, and its answer back, both as they come."""
+    """Stream a call to the API, and its answer back."""
     parts = request.app[PARTS]
-    # What an ended sandbox may still send is for the API to say.
+    # The API decides what an ended sandbox may still send.
     caller = await parts.callers.identify(request, saving=True)
     wanted = request.match_info["sandbox_id"]
     if wanted != caller.sandbox_id:
         await parts.trail.record(foreign(caller.sandbox_id, wanted, f"{request.method} {request.path}"))
-        raise NotFound("there is no such sandbox, or it is not the one that is calling")
+        raise NotFound("this sandbox does not exist or is not the calling sandbox")
     call = request.match_info["call"]
     if not any(method == request.method and path.fullmatch(call) for method, path in _ALLOWED):
         return await refuse_path(request)
     base = parts.settings.effective_api_url.rstrip("/")
     url = URL(f"{base}/api/v1/sandboxes/{caller.sandbox_id}/{call}?{request.query_string}".rstrip("?"))
-    large = request.body_exists and (request.content_length or _ASK_FIRST_BYTES) >= _ASK_FIRST_BYTES
+    large = request.body_exists and (request.content_length or _EXPECT_BYTES) >= _EXPECT_BYTES
     try:
         async with parts.api.request(
             request.method,
@@ -81,7 +81,7 @@ async def relay(request: web.Request) -> web.StreamResponse:
             return await _pass_back(request, answer)
     except (ClientError, TimeoutError) as error:
         log.warning("the API does not answer: %s", error)
-        raise NotReady("the API does not answer; try again in a moment") from error
+        raise NotReady("the API does not answer; retry in a moment") from error
 
 
 async def _pass_back(request: web.Request, answer: ClientResponse) -> web.StreamResponse:
@@ -92,7 +92,7 @@ async def _pass_back(request: web.Request, answer: ClientResponse) -> web.Stream
         async for chunk in answer.content.iter_any():
             await response.write(chunk)
     except (ClientError, TimeoutError):
-        # The worker has to see a broken answer, not a short one.
+        # Close the connection: an answer that merely ends would look complete.
         if request.transport is not None:
             request.transport.close()
         return response

@@ -1,4 +1,4 @@
-"""Who is calling: the sandbox that a gateway socket and a token belong to."""
+"""Identifies the calling sandbox by its gateway socket and token."""
 
 import time
 from dataclasses import dataclass
@@ -21,20 +21,20 @@ from omoi_os.sandboxes.models import Sandbox
 from omoi_os.sandboxes.repository import may_save
 from omoi_os.tasks.models import Task
 
-#: How old what is known of a caller may be.
+#: How long a caller is cached.
 MAX_AGE_SECONDS = 1.0
 _MAX_KNOWN = 4096
 
-#: Under this name a request carries the id of the sandbox that it was found to come from.
+#: Key of a request under which the id of the calling sandbox is stored.
 CALLING_SANDBOX = web.RequestKey("calling_sandbox", str)
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What the gateway needs to know of a sandbox to serve it."""
+    """Data of a sandbox that the gateway needs to serve it."""
 
     sandbox_id: str
-    #: The gateway socket that it has to come in by.
+    #: The gateway socket that it must use.
     gateway_socket: str
     purpose: Purpose
     task_id: UUID
@@ -49,30 +49,30 @@ class Caller:
     git_path: str
     #: The branch for its unfinished work.
     wip: str
-    #: It has ended, or a later attempt has taken its place.
+    #: It has ended or was superseded by a later attempt.
     stale: bool
     #: Its work is being salvaged: it may read its repository, push to `wip` and save its transcript, stale or not.
     saving: bool
 
 
 class Callers:
-    """Finds callers by their token; remembers each for a second, because agents call in bursts."""
+    """Finds callers by their token, and caches each for a second because agents call in bursts."""
 
     def __init__(self, sessions: Sessions, trail: Trail) -> None:
         self._sessions, self._trail = sessions, trail
         self._known: dict[str, tuple[float, Caller]] = {}
 
     async def identify(self, request: web.Request, *, saving: bool = False) -> Caller:
-        """The calling sandbox. Raises `BadToken`, `NotFound` for another sandbox's token, or `StaleFence`.
+        """Return the calling sandbox. Raises `BadToken`, `NotFound` for another sandbox's token, or `StaleFence`.
 
-        With `saving`, a stale one whose work is being salvaged is let in as well.
+        With `saving`, a stale sandbox whose work is being salvaged is accepted too.
         """
         token = _token(request)
         if token is None:
             raise BadToken("send the sandbox's own token in the header: Authorization: Bearer …")
         caller = await self._find(token_hash(token))
         if caller is None:
-            raise BadToken("this token is not known")
+            raise BadToken("unknown token")
         request[CALLING_SANDBOX] = caller.sandbox_id
         socket = socket_of(request)
         if socket is not None and socket != caller.gateway_socket:
@@ -85,7 +85,7 @@ class Callers:
         return caller
 
     def forget(self, sandbox_id: str | None = None) -> None:
-        """Look again at the next call: something about this sandbox, or about any, has changed."""
+        """Drop one sandbox, or all, from the cache after a change."""
         if sandbox_id is None:
             self._known.clear()
         for key in [key for key, (_, caller) in self._known.items() if caller.sandbox_id == sandbox_id]:
@@ -105,7 +105,7 @@ class Callers:
 
 
 def socket_of(request: web.Request) -> str | None:
-    """The gateway socket the request came in by; None over TCP, where the token alone tells."""
+    """Return the gateway socket of a request; None over TCP, where only the token identifies the caller."""
     name = request.transport.get_extra_info("sockname") if request.transport else None
     return Path(name).parent.name if isinstance(name, str) else None
 

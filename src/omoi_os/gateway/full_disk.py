@@ -1,18 +1,17 @@
-"""A full disk: what needs space, or leads to work that does, is held back instead of failing."""
+"""Delays calls that need disk space while the disk is full, instead of failing them."""
 
 from omoi_os.errors import DiskFull
 from omoi_os.gateway.context import Parts
 from omoi_os.system import disk
 
-#: How long one call is held back. The client repeats it then.
+#: How long one call is delayed. After that the client retries it.
 HOLD_SECONDS = 60.0
 
 
 async def wait_for_space(parts: Parts) -> None:
-    """Hold a push or a model call back while the disk is full. Raises `DiskFull` after a while.
+    """Delay a push or a model call while the disk is full. Raises `DiskFull` after `HOLD_SECONDS`.
 
-    Git on a full disk refuses a push, which an agent takes for the end. An agent whose model does not answer does
-    nothing, so its sandbox waits.
+    On a full disk git refuses pushes, and the agent would give up. Delayed model calls make the agent wait.
     """
     settings = parts.settings
     path, floor = settings.data_dir, settings.min_free_gb

@@ -1,4 +1,4 @@
-"""How the gateway says no: problem+json to the worker and git, the Messages API's own errors to the agent."""
+"""Error responses: problem+json for the worker and git, errors of the Messages API for the agent."""
 
 import json
 from http import HTTPStatus
@@ -14,7 +14,7 @@ from omoi_os.gateway.callers import CALLING_SANDBOX
 from omoi_os.gateway.context import PARTS
 from omoi_os.system import disk
 
-#: Tells the agent's CLI that the same request would fail again.
+#: Prevents the agent's CLI from retrying the request.
 FINAL = {"x-should-retry": "false"}
 
 _MODEL_ERRORS = {
@@ -36,7 +36,7 @@ def is_model_path(path: str) -> bool:
 
 
 def problem(status: int, detail: str, *, code: str) -> web.Response:
-    """An error as RFC 9457 has it."""
+    """Return an RFC 9457 error response."""
     known = HTTPStatus(status)
     body = {
         "type": f"urn:omoi:problem:{code}",
@@ -50,7 +50,7 @@ def problem(status: int, detail: str, *, code: str) -> web.Response:
 
 
 def model_error(status: int, message: str, *, error_type: str | None = None) -> web.Response:
-    """An error as the Messages API has it. Those below 500 are final: asking again would not help."""
+    """Return an error response of the Messages API. Statuses below 500 are final: a retry would fail too."""
     body = {
         "type": "error",
         "error": {"type": error_type or _MODEL_ERRORS.get(status, "api_error"), "message": message},
@@ -60,28 +60,28 @@ def model_error(status: int, message: str, *, error_type: str | None = None) -> 
 
 @web.middleware
 async def answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Turn what handlers raise into answers."""
+    """Turn exceptions of handlers into error responses."""
     try:
         return await handler(request)
     except OmoiError as error:
         await _record(request, error)
         return _answer(request, error)
     except web.HTTPRequestEntityTooLarge:
-        return _answer(request, TooLarge("the body is larger than is taken here"))
+        return _answer(request, TooLarge("the body is too large"))
     except web.HTTPMethodNotAllowed:
         return _answer(request, Forbidden(f"a sandbox may not {request.method} {request.path}"))
     except web.HTTPNotFound:
-        return _answer(request, NotFound(f"the gateway has nothing at {request.path}"))
+        return _answer(request, NotFound(f"the gateway does not serve {request.path}"))
     except (DBAPIError, PoolTimeoutError, OSError) as error:
         if disk.is_disk_full(error):
-            return _answer(request, DiskFull("the disk is full: free space there; this call succeeds then"))
+            return _answer(request, DiskFull("the disk is full; free some space and retry"))
         if isinstance(error, OSError):
             raise
-        return _answer(request, NotReady("the database does not answer; try again in a moment"))
+        return _answer(request, NotReady("the database does not answer; retry in a moment"))
 
 
 async def _record(request: web.Request, error: OmoiError) -> None:
-    """Leave an audit entry for a call that a known sandbox may not make."""
+    """Write an audit entry for a call that a known sandbox may not make."""
     if CALLING_SANDBOX in request and error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN):
         call = f"{request.method} {request.path}"
         await request.app[PARTS].trail.record(refused(request[CALLING_SANDBOX], call, str(error)))

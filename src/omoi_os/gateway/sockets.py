@@ -1,4 +1,4 @@
-"""GatewaySockets: one unix socket per sandbox, open for as long as its row is alive."""
+"""Gateway sockets: one unix socket per sandbox, open while the sandbox is alive."""
 
 import asyncio
 import logging
@@ -22,16 +22,16 @@ from omoi_os.sandboxes.models import Sandbox, WarmSandbox
 
 log = logging.getLogger(__name__)
 
-#: The safety net under lost wake-ups.
+#: Interval between two comparisons, in case a wake-up is lost.
 COMPARE_SECONDS = 10.0
 
-#: An agent holds a handful; a sandbox that opens more must not use up the files that all share.
+#: Maximum per sandbox. An agent uses a handful; more would exhaust the gateway's open files.
 MAX_CONNECTIONS = 128
 _BACKLOG = 128
 
 
 class GatewaySockets:
-    """Keeps `folder/<sandbox_id>/gateway.sock` in step with the rows of the sandboxes alive at one site."""
+    """Keeps one `folder/<gateway_socket>/gateway.sock` for each live sandbox of one site."""
 
     def __init__(self, folder: Path, runner: web.AppRunner, *, site: str, sessions: Sessions, callers: Callers) -> None:
         self._folder = folder
@@ -43,7 +43,7 @@ class GatewaySockets:
         self._changing = asyncio.Lock()
 
     async def keep(self, bus: Bus, opened: asyncio.Event) -> None:
-        """Follow the rows until cancelled; `opened` is set once every sandbox alive at the start has its socket."""
+        """Follow the database until cancelled. Sets `opened` once every live sandbox has its socket."""
         try:
             async with bus.listen(Topic.SANDBOXES) as wakeups, asyncio.TaskGroup() as both:
                 both.create_task(self._compare_now_and_then(opened))
@@ -52,14 +52,14 @@ class GatewaySockets:
                     self._callers.forget(key)
                     await self._try_to_compare(key)
         finally:
-            # The names stay, for the gateway that comes after this one.
+            # The folders stay for the next gateway.
             for socket in self._open.values():
                 socket.close()
 
     async def compare(self, sandbox_id: str | None = None) -> None:
-        """Open what is alive and close what is not; of one sandbox, or of all of them."""
+        """Open the sockets of live sandboxes and close the others; for one sandbox or for all."""
         async with self._changing:
-            # Folders are read before rows: a row is written before its folder, so none is taken for a leftover.
+            # Read folders before rows: a row is written before its folder, so no new folder is taken for a leftover.
             there = set() if sandbox_id else set(await asyncio.to_thread(_names, self._folder)) | set(self._open)
             alive, over = await self._rows(sandbox_id)
             for name in (there | over) - alive - await self._waiting():
@@ -77,7 +77,7 @@ class GatewaySockets:
         try:
             await self.compare(sandbox_id)
         except (DBAPIError, PoolTimeoutError, OSError) as error:
-            log.warning("gateway sockets could not be compared with the sandboxes: %s", error)
+            log.warning("the gateway sockets could not be updated, retrying: %s", error)
             return False
         return True
 
@@ -94,7 +94,7 @@ class GatewaySockets:
         return alive, {row.gateway_socket for row in rows} - alive
 
     async def _waiting(self) -> set[str]:
-        """The gateway sockets of warm sandboxes: their folders are bound in already, their sockets come with a task."""
+        """Return the gateway sockets of warm sandboxes: their folders are mounted, but no socket is open yet."""
         async with self._sessions() as session:
             return set((await session.scalars(select(WarmSandbox.id).where(WarmSandbox.site == self._site))).all())
 
@@ -102,13 +102,13 @@ class GatewaySockets:
         try:
             listener = await asyncio.to_thread(_listen, self._folder / name)
         except OSError as error:
-            log.error("the gateway socket of sandbox %s could not be opened, trying again: %s", name, error)
+            log.error("the gateway socket %s could not be opened, retrying: %s", name, error)
             return
         loop = asyncio.get_running_loop()
         self._open[name] = await loop.create_server(self._connections(listener), sock=listener, backlog=_BACKLOG)
 
     def _connections(self, listener: socket.socket) -> Callable[[], asyncio.Protocol]:
-        """Makes what serves a connection, or hangs up when the sandbox holds too many."""
+        """Return a protocol factory that closes connections beyond the limit of the sandbox."""
         server, name = self._runner.server, listener.getsockname()
         assert server is not None  # noqa: S101  the runner was set up
 
@@ -117,7 +117,7 @@ class GatewaySockets:
             held = [one for one in transports if one is not None and one.get_extra_info("sockname") == name]
             if len(held) < MAX_CONNECTIONS:
                 return server()
-            return _HangUp()
+            return _Refusal()
 
         return accept
 
@@ -127,11 +127,11 @@ class GatewaySockets:
         await asyncio.to_thread(shutil.rmtree, self._folder / name, ignore_errors=True)
 
 
-class _HangUp(asyncio.Protocol):
-    """Serves nothing."""
+class _Refusal(asyncio.Protocol):
+    """Closes a connection without serving it."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """End it at once."""
+        """Close the connection."""
         transport.close()
 
 
@@ -143,18 +143,18 @@ def _listen(folder: Path) -> socket.socket:
     """A listening socket under its final name, which a killed gateway may have left behind.
 
     The sandbox has the folder bound in and its own uid, so the folder and the socket are open to all; the
-    folders above them are not. The socket is created aside and renamed, so that a visible one accepts connections.
+    folders above them are not. The socket is created temporary and renamed, so that a visible one accepts connections.
     """
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
-    aside = folder / ".new"
-    aside.unlink(missing_ok=True)
+    temporary = folder / ".new"
+    temporary.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        listener.bind(str(aside))
+        listener.bind(str(temporary))
         listener.listen(_BACKLOG)
-        aside.chmod(0o666)
-        aside.rename(folder / GATEWAY_SOCKET)
+        temporary.chmod(0o666)
+        temporary.rename(folder / GATEWAY_SOCKET)
     except OSError:
         listener.close()
         raise

@@ -1,4 +1,4 @@
-"""Reads a request for the model strictly and reduces it to what a sandbox may use."""
+"""Parses requests for the model strictly and reduces them to the allow-list."""
 
 import json
 import re
@@ -22,13 +22,13 @@ def read_request(raw: bytes) -> Object:
     """Parse a request body.
 
     Raises `RequestError` when it is not one JSON object in UTF-8 that every parser reads alike: a repeated key,
-    NaN, a lone surrogate, nesting deeper than 200 or a number out of range is refused. So are more values than any
-    conversation has: building them would hold up the other sandboxes.
+    NaN, a lone surrogate, nesting deeper than 200 or a number out of range is refused. So are too many values:
+    building them would block other sandboxes.
     """
     if has_too_many_parts(raw):
         raise RequestError(f"the body has more than {MAX_PARTS} values")
     try:
-        # Checks encoding, depth and numbers; it keeps the last of repeated keys, so the second pass looks for those.
+        # Checks encoding, depth and numbers, but accepts repeated keys. The second pass finds those.
         from_json(raw, allow_inf_nan=False)
         content = json.loads(raw.decode(), object_pairs_hook=_unique)
     except _RepeatedKey as error:
@@ -94,7 +94,7 @@ class Reducer:
             self._sources.update(grant.sources)
 
     def reduce(self, content: Object) -> Object:
-        """Return the request as it may be sent. Raises `RequestError` with the sentence that the agent reads."""
+        """Return the reduced request. Raises `RequestError` with a message for the agent."""
         for name, feature in (("mcp_servers", "mcp"), ("container", "code_execution")):
             if content.get(name) and name not in self._fields:
                 raise _refused(f"the field {name}", feature)
@@ -120,7 +120,7 @@ class Reducer:
         return kept | {"content": self._content(kept.get("content"), "content")}
 
     def _content(self, content: object, name: str, depth: int = 0) -> object:
-        """A text, or a list of blocks."""
+        """Reduce a text or a list of blocks."""
         if content is None or isinstance(content, str):
             return content
         return [self._block(block, depth) for block in _list(content, name)]
@@ -173,7 +173,7 @@ class Reducer:
         return kept
 
     def _changed_tool(self, tool: object) -> Object:
-        """The tool that a message adds or removes in the middle of a conversation."""
+        """Reduce the tool that a message adds or removes in the middle of a conversation."""
         kept = _kept(tool, {"type", "name", "tool_name", "definition"})
         if kept.get("type") == "tool_definition":
             return kept | {"definition": self._tool(kept.get("definition"))}
@@ -195,7 +195,7 @@ class Reducer:
         return kept
 
     def _container(self, container: object) -> object:
-        """The container to run code in: its id, or an object that may list skills."""
+        """Reduce the container that runs code: its id, or an object that may list skills."""
         if container is None or isinstance(container, str):
             return container
         kept = _kept(container, {"id", "skills"})
@@ -211,7 +211,7 @@ def _context_management(value: object) -> Object:
 
 
 def _kept(value: object, keys: Collection[str]) -> Object:
-    """The object without the keys that are not passed on."""
+    """Return the object with only these keys."""
     if not isinstance(value, dict):
         raise RequestError("the body does not have the form of a Messages API request")
     return {key: item for key, item in value.items() if key in keys}

@@ -1,4 +1,4 @@
-"""Which messages the model has been shown: their marks, found in the requests that pass by."""
+"""Records which messages the model has seen, by their marks in the requests."""
 
 import asyncio
 import logging
@@ -23,14 +23,14 @@ MAX_FRESH = 500
 _MAX_KNOWN = 10_000
 _MAX_SANDBOXES = 4096
 _RETRY_SECONDS = (0.2, 1.0, 2.0)
-#: A message may be queued for a sandbox whose conversation carried it before, so what was recorded is looked at again.
+#: Messages are recorded again after this time: a resumed conversation may contain a message that was re-queued.
 AGAIN_SECONDS = 60.0
 
 
 class Sightings:
-    """Remembers what was recorded, since a conversation is sent whole with every request.
+    """Caches what was recorded, because every request contains the whole conversation.
 
-    A restart forgets it, which costs one query more for each sandbox.
+    A restart loses the cache, which costs one more query per sandbox.
     """
 
     def __init__(self, sessions: Sessions, bus: Bus) -> None:
@@ -41,11 +41,11 @@ class Sightings:
         self._known: dict[str, dict[str, float]] = {}
 
     def fresh(self, sandbox_id: str, body: bytes) -> set[str]:
-        """The messages in a request that were in none before; the caller records them. Asks nobody."""
+        """Return the messages in a request that were in no earlier one. The caller records them."""
         return self.fresh_of(sandbox_id, ids_in(body))
 
     def fresh_of(self, sandbox_id: str, found: set[str]) -> set[str]:
-        """Those of the messages in a request that were in none before."""
+        """Return those of these messages that were in no earlier request."""
         if not found:
             return found
         if len(self._known) >= _MAX_SANDBOXES:
@@ -59,7 +59,7 @@ class Sightings:
         return fresh
 
     async def record(self, sandbox_id: str, found: set[str]) -> None:
-        """Give each message its receipt. What the database does not take now is found again in the next request."""
+        """Mark messages as seen. Those that cannot be stored now are found again in the next request."""
         ids = [UUID(mark) for mark in found]
         for seconds in _RETRY_SECONDS:
             try:
@@ -67,7 +67,7 @@ class Sightings:
                     await self._clock.read(session)
                     await mark_seen(session, self._bus, sandbox_id, ids, now=self._clock.now())
             except (DBAPIError, PoolTimeoutError) as error:
-                log.warning("messages that sandbox %s has seen are not recorded yet: %s", sandbox_id, error)
+                log.warning("the messages that sandbox %s has seen are not recorded yet: %s", sandbox_id, error)
                 await asyncio.sleep(seconds)
             else:
                 return
