@@ -1,13 +1,13 @@
-"""The headers between the gateway and the scripted model."""
+"""Headers between the gateway and the scripted model."""
 
 import base64
 import binascii
 
-#: Base64 of the calling task's title and description, UTF-8.
+#: Title and description of the calling task, base64 of UTF-8.
 TASK_TITLE = "x-omoi-task-title"
 TASK_DESCRIPTION = "x-omoi-task-description"
 
-#: `1` on an answer that is final: the same request will never succeed, so the task has failed.
+#: `1` on a final error: the same request will never succeed, so the task fails.
 REFUSAL = "x-omoi-refusal"
 
 #: The length to which each text is cut, so that its header fits into the 8,190 bytes that HTTP servers accept.

@@ -1,4 +1,4 @@
-"""Judgements: answers to requests that ask for JSON of a given schema."""
+"""Judgements: answers to structured-output requests."""
 
 import json
 from collections.abc import Mapping

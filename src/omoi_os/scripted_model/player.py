@@ -25,7 +25,7 @@ Due = tuple[str, Step, int]
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool that the reply calls."""
+    """A tool call in a reply."""
 
     name: str
     input: dict[str, Any]
@@ -39,7 +39,7 @@ class Reply:
     call: ToolCall | None = None
     delay_s: float = 0
     fail: Fail | None = None
-    #: The step's place in its script, to count its failures by.
+    #: Position of the step in its script, for counting its failures.
     step: str = ""
     usage: Usage = field(default_factory=Usage)
 

@@ -51,7 +51,7 @@ def make_app(scripts_dir: Path | None) -> web.Application:
 
 
 async def post_message(request: web.Request) -> web.StreamResponse:
-    """Answer with the reply that is due in this conversation."""
+    """Answer with the next reply in this conversation."""
     body = await _read_body(request)
     large = (request.content_length or 0) > LARGE
     is_subagent = _AGENT in request.headers

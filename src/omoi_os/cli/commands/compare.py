@@ -87,8 +87,8 @@ def _show_figures(runs: Sequence[Json]) -> None:
         *([kind, *(str(each["event_counts"].get(kind, 0)) for each in runs)] for kind in types),
     ]
     # Ids are never shortened: people copy them into the next command.
-    room = max(_CELL, (width() - _LABEL) // len(runs) - 2, *(len(each["id"]) for each in runs))
-    fitted = [[label, *(cut(as_line(cell), room) for cell in cells)] for label, *cells in rows]
+    columns = max(_CELL, (width() - _LABEL) // len(runs) - 2, *(len(each["id"]) for each in runs))
+    fitted = [[label, *(cut(as_line(cell), columns) for cell in cells)] for label, *cells in rows]
     for line in table(fitted, width=width(), flexible=0):
         print(line)
 

@@ -20,9 +20,9 @@ def run(parameters: dict[str, Any]) -> int:
     follows, wants_json = parameters.pop("follow", False), parameters.pop("json", False)
     with connect(parameters) as client:
         warn_if_pruned(get_sandbox(client, sandbox_id))
-        room = width()
+        columns = width()
         for event in read(client, sandbox_id, event_type=event_type, follows=follows):
-            print(as_json(event) if wants_json else one_line(event, room=room), flush=follows)
+            print(as_json(event) if wants_json else one_line(event, columns=columns), flush=follows)
     return 0
 
 
@@ -49,8 +49,8 @@ def warn_if_pruned(sandbox: Json) -> None:
         )
 
 
-def one_line(event: Event, *, room: int) -> str:
-    """Return number, time, type and summary of an event as one safe line of at most `room` columns."""
+def one_line(event: Event, *, columns: int) -> str:
+    """Return number, time, type and summary of an event as one safe line of at most `columns` columns."""
     said = as_line(telling_part(event["event_type"], event["event_data"]))
     head = f"{event['seq']:>5}  {moment(event['occurred_at']):%H:%M:%S}  {as_line(event['event_type']):<23}"
-    return cut(f"{head}  {said}".rstrip(), room)
+    return cut(f"{head}  {said}".rstrip(), columns)
