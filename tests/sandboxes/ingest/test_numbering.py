@@ -199,3 +199,12 @@ def test_a_number_used_by_a_repeated_event_cannot_be_used_again() -> None:
         Action.CONFLICT,
     ]
     assert [each.action for each in log.post([judged(3, event_id="b")])] == [Action.STORE]
+
+
+def test_a_stored_event_that_is_repeated_beyond_a_gap_is_a_duplicate() -> None:
+    log = Log()
+    log.post([judged(1, event_id="a")])
+
+    actions = [each.action for each in log.post([judged(9, event_id="a"), judged(9, event_id="b")])]
+
+    assert (actions, log.acked_seq) == ([Action.DUPLICATE, Action.BEYOND_GAP], 1)

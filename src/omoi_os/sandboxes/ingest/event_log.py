@@ -70,11 +70,6 @@ class EventLog:
     `stored` and `complete` are those of `Numbering`. The answers are true once the added events are committed.
     """
 
-    __slots__ = (
-        *("_counts", "_max_bytes", "_numbering", "added", "added_bytes", "before", "heartbeat_at", "now", "sandbox_id"),
-        "work_at",
-    )
-
     def __init__(
         self,
         sandbox_id: str,
@@ -93,41 +88,41 @@ class EventLog:
         self._max_bytes = max_bytes
         self.added: list[tuple[StoredEvent, JudgedEvent]] = []
         self.added_bytes = 0
-        #: When the newest heartbeat and the newest sign of work among the added events came.
+        #: `now` if a heartbeat, or an event that shows work, is among the added events.
         self.heartbeat_at: datetime | None = None
         self.work_at: datetime | None = None
 
     @property
     def position(self) -> Position:
-        """The position behind the added events."""
+        """Return the position after the added events."""
         before, numbering = self.before, self._numbering
         size = before.event_bytes + self.added_bytes
         return Position(before.token_hash, before.fence, numbering.last_seq, numbering.acked_seq, self._counts, size)
 
     def answer(self, batch: Batch, *, alone: bool) -> Answer:
-        """Add the events of a request and return its answer. Raises what `take_one` and `take_batch` raise."""
-        return self.take_one(batch.events[0]) if alone else self.take_batch(batch)
+        """Add the events of a request and return its answer. Raises what `add_event` and `add_batch` raise."""
+        return self.add_event(batch.events[0]) if alone else self.add_batch(batch)
 
-    def take_one(self, judged: JudgedEvent) -> StoredEvent:
+    def add_event(self, judged: JudgedEvent) -> StoredEvent:
         """Add an event that was sent alone and return it as stored, also if it was stored before.
 
         Raises `TooMany` if the sandbox's quota is used up, `BeyondGap` if an earlier event is missing, `SeqTaken` if
         its number belongs to another event, and `LookupNeeded`.
         """
         self._check_quota()
-        decision = self._take(judged)
+        decision = self._decide(judged)
         if decision.action is Action.BEYOND_GAP:
             raise BeyondGap(judged.event.seq, self._numbering.acked_seq)
         if decision.action is Action.CONFLICT or decision.stored is None:
             raise SeqTaken(_conflict(judged, decision))
         return decision.stored
 
-    def take_batch(self, batch: Batch) -> BatchResult:
+    def add_batch(self, batch: Batch) -> BatchResult:
         """Add the events of a batch. Raises `TooMany` if the sandbox's quota is used up, and `LookupNeeded`."""
         self._check_quota()
         result = BatchResult()
         for judged in batch.events:
-            decision = self._take(judged)
+            decision = self._decide(judged)
             action = decision.action
             if action is Action.STORE:
                 result.accepted += 1
@@ -148,20 +143,20 @@ class EventLog:
     def append(self, judged: JudgedEvent) -> StoredEvent:
         """Add an event that was not posted."""
         stored = self._numbering.append(judged.event)
-        self._add(stored, judged)
+        self._append(stored, judged)
         return stored
 
     def _check_quota(self) -> None:
         if self.before.event_bytes + self.added_bytes >= self._max_bytes:
             raise used_up(self.sandbox_id, self._max_bytes)
 
-    def _take(self, judged: JudgedEvent) -> Decision:
+    def _decide(self, judged: JudgedEvent) -> Decision:
         decision = self._numbering.decide(judged)
         action = decision.action
         if action is Action.LOOK_UP:
             raise LookupNeeded
         if (action is Action.STORE or action is Action.REJECT) and decision.stored is not None:
-            self._add(decision.stored, judged)
+            self._append(decision.stored, judged)
             if action is Action.STORE:
                 self._note_activity(judged.event)
         return decision
@@ -172,7 +167,7 @@ class EventLog:
         if is_work(event):
             self.work_at = self.now
 
-    def _add(self, stored: StoredEvent, judged: JudgedEvent) -> None:
+    def _append(self, stored: StoredEvent, judged: JudgedEvent) -> None:
         self.added.append((stored, judged))
         self.added_bytes += len(judged.text) + ROW_BYTES
         event_type = stored.event_type
