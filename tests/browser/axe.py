@@ -1,4 +1,4 @@
-"""What axe, which looks for what keeps people out, finds on a page."""
+"""Run axe, which finds accessibility violations, on a page."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ _FIND = """async (theme) => {
 
 
 def violations(page: Page, *themes: str) -> list[str]:
-    """What axe finds in each theme, once nothing moves any more."""
+    """Return the violations in each theme, once all animations have ended."""
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate(_AXE)
     found: list[str] = []

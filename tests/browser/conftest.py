@@ -1,4 +1,4 @@
-"""A real browser on a real platform: signed in by the link that the platform prints."""
+"""A real browser on a real platform."""
 
 import os
 import re
@@ -20,14 +20,14 @@ expect.set_options(timeout=PATIENCE_MS)
 
 @pytest.fixture(scope="session")
 def platform(prepared: Path) -> Iterator[Platform]:
-    """A platform for the whole session; tests take a project of their own in it."""
+    """A platform for the whole session; each test uses its own project."""
     with one_for_all(prepared, place=IN_MEMORY) as shared:
         yield shared
 
 
 @pytest.fixture(scope="session")
 def browser(prepared: Path) -> Iterator[Browser]:
-    """The browser is driven from an event loop that runs on, so what needs a loop of its own comes before it."""
+    """Start the browser after `prepared`, which needs its own event loop: Playwright keeps one running."""
     chromium = find_chromium()
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
@@ -38,7 +38,7 @@ def browser(prepared: Path) -> Iterator[Browser]:
 
 
 def sign_in_link(platform: Platform) -> str:
-    """A fresh link, as `omoi sign-in` prints it."""
+    """Return a new link from `omoi sign-in`."""
     command = platform.command("sign-in")
     said = subprocess.run(command, env=platform.environment, check=True, capture_output=True, text=True).stdout
     found = re.search(r"http://\S+", said)
@@ -47,7 +47,7 @@ def sign_in_link(platform: Platform) -> str:
 
 
 def sign_in(context: BrowserContext, platform: Platform) -> BrowserContext:
-    """Sign a browser in by a key, which is quicker than a link; those have tests of their own."""
+    """Sign a browser in with a key, which is faster than a link; links have separate tests."""
     answer = context.request.post("/api/v1/auth/session", headers={"Authorization": f"Bearer {platform.token}"})
     assert answer.ok, answer.text()
     return context
@@ -55,12 +55,12 @@ def sign_in(context: BrowserContext, platform: Platform) -> BrowserContext:
 
 @pytest.fixture
 def open_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
-    """Browsers of strangers: each with cookies of its own. Whatever a page complains about fails the test."""
+    """Open browser contexts without a session. Console errors and warnings fail the test."""
     opened: list[BrowserContext] = []
     complaints: list[str] = []
 
     def complain(message: ConsoleMessage) -> None:
-        # Chromium itself reports each refused request; refusals are what some tests are about.
+        # Chromium reports each rejected request; some tests provoke them.
         if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource"):
             complaints.append(message.text)
 
@@ -80,13 +80,13 @@ def open_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
 
 @pytest.fixture
 def context(open_context: Callable[..., BrowserContext], platform: Platform) -> BrowserContext:
-    """A browser that is signed in."""
+    """A signed-in browser context."""
     return sign_in(open_context(base_url=platform.url), platform)
 
 
 @pytest.fixture
 def quiet(browser: Browser, platform: Platform) -> Iterator[BrowserContext]:
-    """A browser that is signed in, and whose own words about what fails or is refused are no complaint."""
+    """A signed-in browser context in which console messages do not fail the test."""
     errors: list[str] = []
     made = browser.new_context(base_url=platform.url, viewport={"width": 1280, "height": 800})
     made.set_default_timeout(PATIENCE_MS)
@@ -98,5 +98,5 @@ def quiet(browser: Browser, platform: Platform) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(context: BrowserContext) -> Page:
-    """A tab of a browser that is signed in."""
+    """A page in a signed-in browser."""
     return context.new_page()

@@ -1,4 +1,4 @@
-"""What a hostile agent and a hostile user write, and a run that says all of it."""
+"""Texts of a hostile agent and a hostile user, and a session that contains all of them."""
 
 import json
 import shlex
@@ -19,15 +19,15 @@ MARKDOWN = f"""[press](javascript:{_ACT}) [data](data:text/html,<script>{_ACT}</
 
 [named]: javascript:{_ACT}
 """
-#: A link, the clipboard, a cleared screen, the cursor moved up, the same by C1, text turned around.
+#: A link, the clipboard, a cleared screen, the cursor moved up, the same by C1, reversed text.
 TRICKS = ["\x1b]8;;javascript:window.pwned=1\x07", "\x1b]52;c;ZXZpbA==\x07", "\x1b[2J", "\x1b[1A", "\x9b2J"]
 TURNED = "\u202eturned\u202c \u2066apart\u2069"
 TERMINAL = "tricks " + "".join(TRICKS) + TURNED
-#: In one line, as titles and names are.
+#: For titles and names, in one line.
 LINE = f"{HTML} \u202eturned\u202c \x9b2J"
 FILE = f"<img src=x onerror={_ACT}> \u202egvs.svg"
 
-#: What is not inert on the page, wherever it hides; a diff has a root of its own.
+#: Finds everything on the page that is not inert, shadow roots of diffs included.
 LOOK = r"""() => {
   const found = [];
   const acting = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
@@ -55,7 +55,7 @@ LOOK = r"""() => {
 
 @dataclass(frozen=True)
 class Run:
-    """A run that is over, of a ticket that was written to harm who reads it."""
+    """A finished session of a hostile ticket."""
 
     ticket_id: str
     sandbox_id: str
@@ -66,7 +66,7 @@ class Run:
 
 
 def hostile_run(platform: Platform) -> Run:
-    """An agent that writes, prints, reports and answers what would act if anything obeyed it."""
+    """Run an agent that writes, prints, reports and replies with hostile texts."""
     word = f"hostile{uuid4().hex[:8]}"
     platform.script(f"a-{word}", json.dumps({"match": f"fails {word}", "steps": _failing()}))
     platform.script(f"b-{word}", json.dumps({"match": word, "steps": _steps()}))
@@ -93,7 +93,7 @@ def _steps() -> list[dict[str, Any]]:
         },
         {"event_type": "agent.interrupted", "event_data": {"reason": LINE}},
         {"event_type": "agent.thinking", "event_data": {"text": f"{MARKDOWN} {TERMINAL}"}},
-        # A name that every object of a page's script has.
+        # A property name that every JavaScript object has.
         {"event_type": "constructor", "event_data": {"constructor": LINE, "__proto__": LINE}},
         {"event_type": "agent.tool_use", "event_data": {"tool": LINE, "tool_use_id": LINE, "input": {LINE: LINE}}},
     ]
@@ -111,6 +111,6 @@ def _failing() -> list[dict[str, Any]]:
 
 
 def _post(event: dict[str, Any]) -> str:
-    """The agent holds the sandbox's token, and reports with it what its worker never would."""
+    """Return a command that posts an event with the sandbox's token, as no worker would."""
     headers = '-H "Authorization: Bearer $ANTHROPIC_AUTH_TOKEN" -H "Content-Type: application/json"'
     return f"curl -sS {headers} -d {shlex.quote(json.dumps(event))} $CALLBACK_URL"

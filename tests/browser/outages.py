@@ -1,4 +1,4 @@
-"""Ways for the server to be away for a while."""
+"""Ways to make the server unreachable for a while."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from tests.e2e.platform import Platform
 
 @contextmanager
 def without_api(platform: Platform, _: BrowserContext) -> Iterator[None]:
-    """The API is killed, and whoever would start it again is held."""
+    """Kill the API and suspend the process that would restart it."""
     assert platform.process is not None
     api = platform.part("api")
     os.kill(platform.process.pid, signal.SIGSTOP)
@@ -26,7 +26,7 @@ def without_api(platform: Platform, _: BrowserContext) -> Iterator[None]:
 
 @contextmanager
 def without_platform(platform: Platform, _: BrowserContext) -> Iterator[None]:
-    """Everything is killed but the sandboxes."""
+    """Kill everything except the sandboxes."""
     platform.kill()
     try:
         yield
@@ -36,7 +36,7 @@ def without_platform(platform: Platform, _: BrowserContext) -> Iterator[None]:
 
 @contextmanager
 def without_network(_: Platform, context: BrowserContext) -> Iterator[None]:
-    """The browser is offline; the agent knows nothing of it."""
+    """Take the browser offline; the agent is not affected."""
     context.set_offline(True)
     try:
         yield

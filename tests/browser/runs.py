@@ -1,4 +1,4 @@
-"""Runs for the browser's tests: agents that do something worth looking at, each in a project of its own."""
+"""Sessions for the browser tests, each in its own project."""
 
 import re
 from uuid import uuid4
@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, Page
 
 from tests.e2e.platform import Json, Platform
 
-#: Many small commands, two that fail, a reply, and an edit: what a timeline is made for.
+#: Many small commands, two that fail, a reply and an edit.
 LONG = """
 match: 'a long run'
 steps:
@@ -26,7 +26,7 @@ steps:
   - text: 'All of it is done.'
 """
 
-#: A file that is renamed, one that is no text, and one of 20,000 lines.
+#: A renamed file, a binary file and one of 20,000 lines.
 CHANGED = """
 match: 'many changes'
 steps:
@@ -55,19 +55,19 @@ steps:
 
 
 def a_run(platform: Platform, title: str, script: str, **fields: object) -> Json:
-    """A ticket's task in a project of its own, played by a script."""
+    """Create a scripted ticket in its own project and return its task."""
     platform.script(f"run-{uuid4().hex[:8]}", script)
     return platform.ticket(title, project_id=platform.project(f"looks-{uuid4().hex[:8]}"), **fields)
 
 
 def sandbox_of(platform: Platform, task: Json) -> str:
-    """The sandbox in which the task's agent works or worked."""
+    """Return the sandbox of the task's agent."""
     platform.until(task["id"], "assigned", "running", "verifying", "completed")
     return str(platform.sandboxes(task["id"])[0]["id"])
 
 
 def finished(platform: Platform, title: str, script: str) -> str:
-    """The sandbox of a run that is over."""
+    """Run a script to its end and return the sandbox."""
     task = a_run(platform, title, script)
     platform.until(task["id"], "completed")
     return sandbox_of(platform, task)
@@ -82,15 +82,15 @@ def write_new_project(window: Locator, name: str) -> None:
 
 
 def badge(page: Page) -> Locator:
-    """What the page says that the sandbox does."""
+    """Return the badge with the sandbox's status."""
     return page.get_by_role("button", name=re.compile("^Status: "))
 
 
 def rows(page: Page) -> Locator:
-    """What is in sight of the timeline."""
+    """Return the visible rows of the timeline."""
     return page.get_by_role("feed", name="Events").get_by_role("article")
 
 
 def row(page: Page, text: str) -> Locator:
-    """A row of the timeline with this in it."""
+    """Return the row of the timeline that contains this text."""
     return rows(page).filter(has_text=text)

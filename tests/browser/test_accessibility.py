@@ -1,4 +1,4 @@
-"""Everyone can use the page: axe finds nothing anywhere, wide or narrow, light or dark, whatever is open."""
+"""Accessibility: axe finds no violation on any page, wide or narrow, light or dark, with any dialog open."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.e2e.platform import Platform
 
 WIDTHS = {"wide": {"width": 1280, "height": 800}, "narrow": {"width": 390, "height": 844}}
 
-#: Every sort of card: text, thinking-free markdown, edits, a failing command, many small ones, colours.
+#: Every type of card: text, thinking-free markdown, edits, a failing command, many small ones, colours.
 LIVELY = [
     {
         "tool": "Write",
@@ -31,7 +31,7 @@ LIVELY = [
 
 @dataclass(frozen=True)
 class Things:
-    """What pages are about."""
+    """The objects that the pages show."""
 
     project_id: str
     ticket_id: str
@@ -188,8 +188,8 @@ def test_axe_finds_nothing_in_either_theme(
     assert found == {}
 
 
-def test_axe_finds_what_is_wrong(page: Page, platform: Platform) -> None:
-    """The control: it is looked for in both themes, and in what is drawn apart."""
+def test_axe_finds_violations(page: Page, platform: Platform) -> None:
+    """The control: violations are found in both themes and in shadow roots."""
     page.goto("/sandboxes")
     expect(heading(page)).to_be_visible()
     page.evaluate("""() => {
@@ -202,9 +202,7 @@ def test_axe_finds_what_is_wrong(page: Page, platform: Platform) -> None:
         assert wrong in found
 
 
-def test_axe_finds_nothing_where_a_stranger_comes(
-    platform: Platform, open_context: Callable[..., BrowserContext]
-) -> None:
+def test_axe_finds_nothing_on_the_sign_in_page(platform: Platform, open_context: Callable[..., BrowserContext]) -> None:
     page = open_context(base_url=platform.url).new_page()
     page.goto("/")
     expect(heading(page)).to_be_visible()

@@ -1,4 +1,4 @@
-"""Everything that happens, as it happens, and how the platform does."""
+"""The activity feed and the health page."""
 
 import re
 from uuid import uuid4
@@ -28,7 +28,7 @@ steps:
 """
 
 
-def test_what_happens_appears_by_itself_and_leads_there(page: Page, platform: Platform) -> None:
+def test_activity_appears_live_and_links_to_its_source(page: Page, platform: Platform) -> None:
     first = a_run(platform, "A run seen by everyone", SEEN)
     platform.until(first["id"], "completed")
     page.goto(f"/activity?project={first['project_id']}")
@@ -45,7 +45,7 @@ def test_what_happens_appears_by_itself_and_leads_there(page: Page, platform: Pl
     page.wait_for_url(re.compile("kinds=edits"))
     page.get_by_role("button", name="errors").click()
     expect(feed.get_by_text("Bash failed").first).to_be_visible()
-    # By a key: rows move under the mouse while others come.
+    # By keyboard: rows move under the pointer while others arrive.
     feed.get_by_role("link", name="seen.txt").last.press("Enter")
     expect(page.get_by_role("region", name="Diff")).to_be_visible()
     expect(page).not_to_have_url(re.compile("kinds="))
@@ -70,14 +70,14 @@ def test_each_fact_is_listed_once_and_markdown_is_formatted(page: Page, platform
     expect(feed.get_by_text("Write", exact=True)).to_have_count(0)
 
 
-def test_a_session_that_ended_elsewhere_leads_to_the_sign_in_page(page: Page) -> None:
+def test_a_session_that_ended_in_another_tab_leads_to_the_sign_in_page(page: Page) -> None:
     page.goto("/activity")
     expect(page.get_by_role("heading", name="Activity")).to_be_visible()
     assert page.evaluate("fetch('/api/v1/auth/session', { method: 'DELETE' }).then((answer) => answer.ok)")
     expect(page.get_by_role("heading", name="Sign in to OmoiOS")).to_be_visible()
 
 
-def test_the_health_page_counts_what_was_done(page: Page, platform: Platform) -> None:
+def test_the_health_page_counts_tasks(page: Page, platform: Platform) -> None:
     task = a_run(platform, f"A run seen by everyone {uuid4().hex[:4]}", SEEN)
     platform.until(task["id"], "completed")
     page.goto("/health-overview")

@@ -1,4 +1,4 @@
-"""Attacks 36, 37 and 43 in a real browser: what agents write is text, and other pages can do nothing here."""
+"""Attacks 36, 37 and 43 in a real browser: agents' texts are inert, and other origins have no access."""
 
 import http.server
 import re
@@ -19,7 +19,7 @@ _VIOLATIONS = """addEventListener("securitypolicyviolation", (event) =>
 
 @dataclass
 class Watch:
-    """What a browser did that no text may make it do."""
+    """Records what no text may make a browser do."""
 
     home: str
     harm: list[str] = field(default_factory=list)
@@ -53,14 +53,14 @@ def watch(context: BrowserContext, platform: Platform) -> Iterator[Watch]:
 
 
 def inert(page: Page) -> list[str]:
-    """What on the page is not text, once all of it is drawn."""
+    """Return what is not inert on the page, once it is rendered."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     found: list[str] = page.evaluate(hostile.LOOK)
     return found
 
 
 def open_all(page: Page) -> None:
-    """Unfold every card of a timeline, the runs of small calls too."""
+    """Expand every card of a timeline, groups included."""
     for _ in range(40):
         shut = page.get_by_role("feed").locator("[data-toggle][aria-expanded=false]")
         if shut.count() == 0:
@@ -138,21 +138,21 @@ def test_in_the_views(page: Page, run: Run, watch: Watch, view: str) -> None:
     assert inert(page) == []
 
 
-def test_two_runs_beside_each_other(page: Page, run: Run, watch: Watch) -> None:
+def test_in_a_comparison(page: Page, run: Run, watch: Watch) -> None:
     page.goto(f"/sandboxes/compare?a={run.sandbox_id}&b={run.sandbox_id}")
     expect(page.get_by_text("<script>").first).to_be_visible()
     assert inert(page) == []
 
 
-def test_what_is_asked_for_in_vain_is_text_too(page: Page, run: Run, watch: Watch) -> None:
+def test_on_pages_that_do_not_exist(page: Page, run: Run, watch: Watch) -> None:
     for path in ("/tickets/<img src=x onerror=window.pwned=1>", "/sandbox/<svg onload=window.pwned=1>", "/<script>"):
         page.goto(path)
         expect(page.get_by_role("status").filter(has_text="Loading")).to_have_count(0)
         assert inert(page) == [], path
 
 
-def test_the_look_finds_what_is_not_inert(open_context: Callable[..., BrowserContext]) -> None:
-    """The control: without any of our care, every one of these acts."""
+def test_the_check_finds_what_is_not_inert(open_context: Callable[..., BrowserContext]) -> None:
+    """The control: without escaping, every one of these acts."""
     page = open_context().new_page()
     page.set_content(f"{hostile.HTML}<a href='javascript:1'>press</a><p>{hostile.TURNED}</p>", wait_until="load")
     found = "\n".join(inert(page))
@@ -161,7 +161,7 @@ def test_the_look_finds_what_is_not_inert(open_context: Callable[..., BrowserCon
 
 
 class _Evil(http.server.BaseHTTPRequestHandler):
-    """A page of somebody else's."""
+    """A page of another origin."""
 
     def do_GET(self) -> None:
         body = b"<!doctype html><link rel=icon href=data:,><title>evil</title>"
@@ -243,7 +243,9 @@ def _framed(page: Page, address: str) -> str:
     return str(navigated.value.url)
 
 
-def test_no_page_is_shown_inside_of_anothers(quiet: BrowserContext, platform: Platform, evil_port: int) -> None:
+def test_no_page_is_shown_in_a_frame_of_another_origin(
+    quiet: BrowserContext, platform: Platform, evil_port: int
+) -> None:
     page = quiet.new_page()
     page.goto(f"http://127.0.0.1:{evil_port}/")
     for path in ("/", "/sandboxes", "/docs", "/api/v1/projects", "/sign-in?code=x"):
@@ -251,7 +253,7 @@ def test_no_page_is_shown_inside_of_anothers(quiet: BrowserContext, platform: Pl
     assert _framed(page, f"http://127.0.0.1:{evil_port}/framed").endswith("/framed")
 
 
-def test_no_answer_is_for_every_origin(quiet: BrowserContext, platform: Platform, evil_port: int) -> None:
+def test_no_response_allows_every_origin(quiet: BrowserContext, platform: Platform, evil_port: int) -> None:
     for path in ("/", "/api/v1/projects", "/openapi.json", "/health", "/ready"):
         for method in ("GET", "OPTIONS"):
             headers = {"Origin": f"http://127.0.0.1:{evil_port}", "Access-Control-Request-Method": "POST"}

@@ -1,4 +1,4 @@
-"""The board: tickets are written, found, watched and reached by keys."""
+"""The board: create, find and watch tickets, and move between them with keys."""
 
 import re
 from collections.abc import Callable
@@ -16,12 +16,12 @@ def column(page: Page, name: str) -> Locator:
 
 
 def card(within: Page | Locator, title: str) -> Locator:
-    """The link that a card is."""
+    """Return the link of a card."""
     return within.get_by_role("link", name=title, exact=True)
 
 
 def waiting_tickets(platform: Platform, *titles: str, **fields: str) -> str:
-    """A project with tickets that wait for one that cannot be done."""
+    """Create a project with tickets that depend on one that fails."""
     project_id = platform.project(f"waits-{uuid4().hex[:8]}")
     first = platform.post("/tickets", {"title": "Nobody knows how", "project_id": project_id})
     for title in titles:
@@ -56,7 +56,7 @@ def test_the_first_run_leads_to_a_finished_demo(
     assert page.url == f"{platform.url}/"
 
 
-def test_a_ticket_is_written_once_and_moves_to_done_by_itself(page: Page, platform: Platform) -> None:
+def test_a_ticket_is_created_once_and_moves_to_done(page: Page, platform: Platform) -> None:
     platform.ticket("Nobody knows how")
     title, repository = f"binomial {uuid4().hex[:8]}", f"browser/{uuid4().hex[:8]}"
     page.goto("/")
@@ -77,7 +77,7 @@ def test_a_ticket_is_written_once_and_moves_to_done_by_itself(page: Page, platfo
     assert len(platform.get("/tickets", q=title)["items"]) == 1
 
 
-def test_a_refusal_stands_at_its_field(page: Page, platform: Platform) -> None:
+def test_an_error_is_shown_at_its_field(page: Page, platform: Platform) -> None:
     page.goto("/")
     page.get_by_role("button", name="New ticket").click()
     window = page.get_by_role("dialog", name="New ticket")
@@ -116,7 +116,7 @@ def test_filters_are_kept_in_the_address(page: Page, platform: Platform) -> None
     expect(page.get_by_text("No tickets match these filters")).to_be_visible()
 
 
-def test_a_new_ticket_is_for_the_project_that_is_shown(page: Page, platform: Platform) -> None:
+def test_a_new_ticket_preselects_the_filtered_project(page: Page, platform: Platform) -> None:
     project_id = waiting_tickets(platform)
     page.goto(f"/?project={project_id}")
     expect(card(page, "Nobody knows how")).to_be_visible()
@@ -129,7 +129,7 @@ def test_a_new_ticket_is_for_the_project_that_is_shown(page: Page, platform: Pla
     expect(card(page, "Another one")).to_be_visible()
 
 
-def test_a_new_ticket_on_a_tickets_page_is_for_its_project(page: Page, platform: Platform) -> None:
+def test_a_new_ticket_on_a_ticket_page_preselects_its_project(page: Page, platform: Platform) -> None:
     platform.project(f"another-{uuid4().hex[:8]}")
     project_id = waiting_tickets(platform, "The ticket that is shown")
     page.goto(f"/?project={project_id}")
@@ -154,7 +154,7 @@ def test_a_phone_shows_columns_with_tickets_first(page: Page, platform: Platform
     platform.until(task["id"], "failed")
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"/?project={task['project_id']}")
-    expect(card(column(page, "Blocked"), "Nobody knows how")).to_be_in_viewport(ratio=1)
+    expect(card(column(page, "Failed"), "Nobody knows how")).to_be_in_viewport(ratio=1)
     expect(column(page, "Done")).to_be_hidden()
 
 
@@ -175,7 +175,7 @@ def test_keys_move_among_cards_and_open_them(page: Page, platform: Platform) -> 
     project_id = waiting_tickets(platform, "Upper", "Lower")
     page.goto(f"/?project={project_id}")
     expect(card(column(page, "Blocked"), "Upper")).to_be_visible()
-    expect(card(column(page, "Blocked"), "Nobody knows how")).to_be_visible()
+    expect(card(column(page, "Failed"), "Nobody knows how")).to_be_visible()
 
     page.keyboard.press("j")
     expect(card(page, "Lower")).to_be_focused()
@@ -191,7 +191,7 @@ def test_keys_move_among_cards_and_open_them(page: Page, platform: Platform) -> 
     page.wait_for_url("**/sandboxes")
 
 
-def test_keys_are_letters_where_one_writes(page: Page, platform: Platform) -> None:
+def test_keys_are_letters_in_inputs(page: Page, platform: Platform) -> None:
     platform.ticket("Nobody knows how")
     page.goto("/")
     page.get_by_role("searchbox", name="Search tickets by title").fill("")
@@ -213,7 +213,7 @@ def test_the_palette_finds_a_ticket_by_a_few_letters(page: Page, platform: Platf
     expect(page.get_by_role("heading", name=f"Something about {word}")).to_be_visible()
 
 
-def test_the_keys_of_a_page_are_listed(page: Page, platform: Platform) -> None:
+def test_the_shortcuts_of_a_page_are_listed(page: Page, platform: Platform) -> None:
     platform.ticket("Nobody knows how")
     page.goto("/")
     expect(column(page, "Done")).to_be_visible()
@@ -226,7 +226,7 @@ def test_the_keys_of_a_page_are_listed(page: Page, platform: Platform) -> None:
     expect(keys).to_be_hidden()
 
 
-def test_who_signs_out_sees_nothing_more(page: Page, platform: Platform) -> None:
+def test_nothing_is_visible_after_signing_out(page: Page, platform: Platform) -> None:
     platform.ticket("Nobody knows how")
     page.goto("/")
     page.get_by_role("button", name="Account").click()

@@ -34,7 +34,7 @@ def test_the_counts_of_the_whole_session_are_those_of_its_diff(page: Page, platf
     expect(diff(page).get_by_text("+3", exact=True)).to_be_visible()
 
 
-def test_files_are_listed_by_turn_with_what_became_of_them(page: Page, sandbox_id: str) -> None:
+def test_files_are_listed_by_turn_with_their_changes(page: Page, sandbox_id: str) -> None:
     page.goto(f"/sandbox/{sandbox_id}?view=changes")
     expect(files(page).get_by_text("Turn 3 · 2 changes")).to_be_visible()
     expect(files(page).get_by_role("button", name="old-name.txt → new-name.txt renamed")).to_be_visible()
@@ -67,7 +67,7 @@ def test_the_first_file_is_open_beside_the_list_where_there_is_room(page: Page, 
     expect(files(page).get_by_role("button", name="big.txt")).to_be_visible()
 
 
-def test_back_leads_from_a_diff_to_the_list_where_there_is_room_for_one_only(page: Page, sandbox_id: str) -> None:
+def test_back_leads_from_a_diff_to_the_list_on_narrow_screens(page: Page, sandbox_id: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto("/sandboxes")
     page.goto(f"/sandbox/{sandbox_id}?view=changes")
@@ -86,7 +86,7 @@ def test_back_leads_from_a_diff_to_the_list_where_there_is_room_for_one_only(pag
     expect(page.get_by_role("heading", name="Sandboxes", level=1)).to_be_visible()
 
 
-def test_a_diff_opened_by_a_link_is_left_for_the_list(page: Page, platform: Platform, sandbox_id: str) -> None:
+def test_a_diff_opened_by_a_link_leads_back_to_the_list(page: Page, platform: Platform, sandbox_id: str) -> None:
     change = next(event for event in platform.events(sandbox_id) if event["event_type"] == "agent.file_edited")
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"/sandbox/{sandbox_id}?view=changes&ev={change['seq']}")
@@ -107,7 +107,7 @@ def test_a_diff_is_shown_unified_and_split(page: Page, sandbox_id: str) -> None:
     expect(diff(page).locator("code")).to_have_count(1)
 
 
-def test_a_diff_of_twenty_thousand_lines_is_shown_whole(page: Page, sandbox_id: str) -> None:
+def test_a_diff_of_twenty_thousand_lines_is_shown_in_full(page: Page, sandbox_id: str) -> None:
     page.goto(f"/sandbox/{sandbox_id}?view=changes")
     files(page).get_by_role("button", name="big.txt").click()
     expect(diff(page).get_by_text("+20000")).to_be_visible()

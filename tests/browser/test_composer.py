@@ -1,4 +1,4 @@
-"""What a person writes to an agent: nothing of it is lost, and nothing is said twice."""
+"""Messages to an agent are not lost and not sent twice."""
 
 import re
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ MESSAGES = re.compile(r"/api/v1/sandboxes/[^/]+/messages$")
 
 @pytest.fixture
 def task(platform: Platform) -> Iterator[Json]:
-    """A task whose agent works on until the test is over."""
+    """A task whose agent works until the test ends."""
     started = ticking(platform, times=10_000)
     yield started
     platform.post(f"/tasks/{started['id']}/cancel")
 
 
 def said(platform: Platform, task: Json) -> list[str]:
-    """All that the agent was told."""
+    """Return the messages that the server received."""
     history = platform.get(f"/sandboxes/{task['sandbox_id']}/messages/history")
     return [message["content"] for message in history["items"]]
 
@@ -35,7 +35,7 @@ def send(page: Page) -> None:
     expect(page.get_by_text("Not sent:")).to_be_visible()
 
 
-def test_a_message_that_was_not_taken_outlives_the_page_and_is_sent_once(
+def test_a_message_that_was_not_accepted_outlives_the_page_and_is_sent_once(
     quiet: BrowserContext, platform: Platform, task: Json
 ) -> None:
     page = quiet.new_page()
@@ -61,7 +61,7 @@ def test_a_message_that_was_not_taken_outlives_the_page_and_is_sent_once(
     assert said(platform, task) == [WORDS]
 
 
-def test_a_message_whose_answer_was_lost_is_not_said_twice(
+def test_a_message_whose_response_was_lost_is_not_sent_twice(
     quiet: BrowserContext, platform: Platform, task: Json
 ) -> None:
     page = quiet.new_page()
@@ -83,7 +83,7 @@ def test_a_message_whose_answer_was_lost_is_not_said_twice(
     assert said(platform, task) == [WORDS]
 
 
-def test_a_narrow_page_keeps_what_is_written_when_another_view_is_looked_at(quiet: BrowserContext, task: Json) -> None:
+def test_a_narrow_page_keeps_a_draft_while_another_view_is_shown(quiet: BrowserContext, task: Json) -> None:
     page = quiet.new_page()
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"/sandbox/{task['sandbox_id']}")
@@ -101,7 +101,7 @@ def test_a_narrow_page_keeps_what_is_written_when_another_view_is_looked_at(quie
     expect(page.get_by_label("Delivery")).to_have_value("end_of_turn")
 
 
-def test_who_signs_out_leaves_nothing_of_it_behind(context: BrowserContext, platform: Platform, task: Json) -> None:
+def test_signing_out_removes_drafts(context: BrowserContext, platform: Platform, task: Json) -> None:
     page = context.new_page()
     page.goto(f"/sandbox/{task['sandbox_id']}")
     page.get_by_label("Message to the agent").fill(WORDS)

@@ -1,4 +1,4 @@
-"""A keyboard alone does everything, and its focus is never lost."""
+"""Everything works by keyboard alone, and the focus is never lost."""
 
 import json
 import re
@@ -13,7 +13,7 @@ _WRITE = {"tool": "Write", "input": {"file_path": "app.py", "content": "print(1)
 
 
 def tab_to(page: Page, place: Locator) -> None:
-    """Press Tab until the focus is there."""
+    """Press Tab until the element is focused."""
     expect(place).to_be_visible()
     for _ in range(120):
         if place.evaluate("(element) => element === document.activeElement"):
@@ -22,7 +22,7 @@ def tab_to(page: Page, place: Locator) -> None:
     raise AssertionError(f"Tab does not lead to {place}")
 
 
-def test_a_keyboard_alone_does_everything(page: Page, platform: Platform) -> None:
+def test_everything_works_by_keyboard_alone(page: Page, platform: Platform) -> None:
     word = f"keys{uuid4().hex[:8]}"
     steps = [
         _WRITE,
@@ -30,7 +30,7 @@ def test_a_keyboard_alone_does_everything(page: Page, platform: Platform) -> Non
         {"text": "x"},
     ]
     platform.script(word, json.dumps({"match": f"^{word}", "steps": steps}))
-    # With several projects none is chosen, and the field for a new one is there.
+    # With several projects none is preselected, so the field for a new one is visible.
     platform.project(f"another-{word}")
     waiting = platform.ticket(f"Nobody knows {word}")
     page.goto(f"/?q={word}")
@@ -83,7 +83,7 @@ def focused_in(window: Locator) -> bool:
         ("Retry task", "Retry task", "Message to the agent"),
     ],
 )
-def test_a_window_holds_the_focus_and_gives_it_back(
+def test_a_dialog_keeps_the_focus_and_returns_it(
     page: Page, platform: Platform, opener: str, name: str, first: str
 ) -> None:
     task = platform.ticket("Nobody knows how")

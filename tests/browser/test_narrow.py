@@ -1,4 +1,4 @@
-"""A sandbox's page where there is room for one view at a time: going to another and back changes nothing."""
+"""A sandbox's page on a phone, which shows one view at a time."""
 
 import re
 
@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.runs import a_run, sandbox_of
 from tests.e2e.platform import Platform
 
-#: It says something before each command, so that no two of them are drawn as one.
+#: A reply before each command keeps the commands in separate rows.
 TALKING = """
 match: 'a talkative run'
 steps:
@@ -19,7 +19,7 @@ steps:
     repeat: 10000
 """
 
-#: By how much each row misses the end of the one before it.
+#: The gaps between rows.
 GAPS = """box => [...box.querySelectorAll(':scope > [role=feed] > [role=article]')]
     .map(row => row.getBoundingClientRect())
     .sort((one, other) => one.top - other.top)
@@ -48,7 +48,7 @@ def place(box: Locator) -> float:
 
 
 def look_elsewhere(page: Page) -> None:
-    """Go to another view, and back when some more has happened and is on the page."""
+    """Open another view, and return when more events have arrived."""
     page.get_by_role("tab", name="Details").click()
     expect(page.get_by_role("tabpanel", name="Details")).to_be_visible()
     expect(page.get_by_role("feed")).to_have_count(0)
@@ -60,7 +60,7 @@ def look_elsewhere(page: Page) -> None:
     page.get_by_role("tab", name="Timeline").click()
 
 
-def test_the_timeline_keeps_its_place_and_its_end(page: Page, platform: Platform) -> None:
+def test_the_timeline_keeps_its_scroll_position(page: Page, platform: Platform) -> None:
     task = a_run(platform, "a talkative run", TALKING)
     page.set_viewport_size({"width": 390, "height": 620})
     page.goto(f"/sandbox/{sandbox_of(platform, task)}")

@@ -1,4 +1,4 @@
-"""Each outcome has its words and its colour on every surface of the page; green is for verified work only."""
+"""Each outcome has the same label and colour on every page; green is for verified work only."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tests.browser.axe import violations
 from tests.browser.runs import badge
 from tests.e2e.platform import ENDED, Json, Platform, wait_for
 
-#: Each outcome's words and tone.
+#: Each outcome's label and tone.
 LOOKS = {
     "verified": ("Verified", "good"),
     "unchecked": ("Unchecked", "neutral"),
@@ -46,7 +46,7 @@ class Runs:
 
 
 def at_its_end(platform: Platform, task_id: str) -> Json:
-    """The task once it has ended; one that fails takes three attempts of several rounds each."""
+    """The task once it has ended; a failing one takes three attempts of several iterations each."""
 
     def look() -> Json | None:
         task = platform.task(task_id)
@@ -77,12 +77,12 @@ def runs(platform: Platform) -> Runs:
 
 
 def tones(place: Locator) -> set[str]:
-    """The colours of all dots and badges in one place."""
+    """Return the colours of all dots and badges in an element."""
     return set(place.locator("[data-tone]").evaluate_all("all => all.map((one) => one.dataset.tone)"))
 
 
 def shows(place: Locator, outcome: str) -> None:
-    """It has the outcome's words, in the outcome's colour, and green only if it is verified."""
+    """Expect the outcome's label and colour, and green only for verified work."""
     words, tone = LOOKS[outcome]
     expect(place).to_contain_text(words)
     assert tone in tones(place)
@@ -156,11 +156,11 @@ def test_a_comparison(page: Page, runs: Runs) -> None:
 
 
 def test_the_activity_feed(page: Page, runs: Runs) -> None:
-    # Only the rows in sight are in the page.
+    # Only visible rows are rendered.
     page.set_viewport_size({"width": 1280, "height": 6000})
     page.goto(f"/activity?project={runs.project_id}&kinds=lifecycle,errors")
     feed = page.get_by_role("article")
-    # The feed begins with the newest sandboxes; here they are those of the task that was tried most often.
+    # The feed starts with the newest sandboxes: those of the task with the most attempts.
     entry = feed.filter(has_text="Result: failed").first
     expect(entry).to_be_visible()
     assert tones(entry) == {"bad"}

@@ -1,4 +1,4 @@
-"""The server goes away and comes back: the page says so, goes on by itself, and has missed nothing."""
+"""The server becomes unreachable and returns: the page says so, reconnects and misses nothing."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from tests.e2e.platform import Platform
 TIMES = 15
 BANNER = "this page may be out of date"
 DRAFT = "half a thought"
-#: How often the page asks again before it gives up.
+#: Retries of a request.
 RETRIES = 3
 LIST = re.compile(r"/api/v1/sandboxes\?")
 EVENTS = re.compile(r"/api/v1/sandboxes/[^/]+/events\?")
@@ -28,7 +28,7 @@ Outage = Callable[[Platform, BrowserContext], AbstractContextManager[None]]
 
 
 @pytest.mark.parametrize("outage", [without_api, without_platform, without_network])
-def test_nothing_is_missed_or_doubled_while_the_server_is_away(
+def test_nothing_is_missed_or_repeated_while_the_server_is_unreachable(
     quiet: BrowserContext, platform: Platform, outage: Outage
 ) -> None:
     task = ticking(platform, times=TIMES)
@@ -92,9 +92,7 @@ def test_a_draft_outlives_the_page_and_the_server(quiet: BrowserContext, platfor
     platform.post(f"/tasks/{task['id']}/cancel")
 
 
-def test_what_could_not_be_loaded_comes_by_itself_when_the_server_is_back(
-    quiet: BrowserContext, platform: Platform
-) -> None:
+def test_failed_pages_load_when_the_server_is_back(quiet: BrowserContext, platform: Platform) -> None:
     project_id = platform.project("comes back")
     tasks = [platform.ticket(title, project_id=project_id) for title in ("The first one", "The second one")]
     for task in tasks:
@@ -112,7 +110,7 @@ def test_what_could_not_be_loaded_comes_by_itself_when_the_server_is_back(
     expect(page.get_by_role("heading", name="The second one", level=1)).to_be_visible()
 
 
-def test_the_events_of_a_sandbox_opened_while_the_server_is_away_come_when_it_is_back(
+def test_events_of_a_sandbox_opened_during_an_outage_load_when_it_ends(
     quiet: BrowserContext, platform: Platform
 ) -> None:
     sandbox_id = finished(platform, "Open a long run twice", LONG)
@@ -139,15 +137,13 @@ def test_the_events_of_a_sandbox_opened_while_the_server_is_away_come_when_it_is
     expect(page.get_by_text(NOT_YET)).to_have_count(0)
     expect(badge(page)).to_have_text("Unchecked")
     stored = [event["seq"] for event in platform.events(sandbox_id)]
-    # The state comes with the row of the sandbox; the last events may come after it.
+    # The sandbox row has the status; the last events may arrive later.
     slider = page.get_by_role("slider", name="Replay position")
     expect(slider).to_have_attribute("aria-valuemax", str(len(stored) - 1))
     assert events_on_page(page) == stored
 
 
-def test_events_that_failed_to_load_are_asked_for_again_while_the_link_stands(
-    quiet: BrowserContext, platform: Platform
-) -> None:
+def test_events_that_failed_to_load_are_retried_while_connected(quiet: BrowserContext, platform: Platform) -> None:
     task = ticking(platform, times=TIMES)
     page = quiet.new_page()
     page.route(EVENTS, lambda route: route.abort(), times=2)
@@ -161,7 +157,7 @@ def test_events_that_failed_to_load_are_asked_for_again_while_the_link_stands(
     assert events_on_page(page) == [event["seq"] for event in platform.events(task["sandbox_id"])]
 
 
-def test_events_that_are_refused_are_not_asked_for_again(quiet: BrowserContext, platform: Platform) -> None:
+def test_rejected_requests_for_events_are_not_retried(quiet: BrowserContext, platform: Platform) -> None:
     sandbox_id = finished(platform, "Refuse a long run", LONG)
     asked: list[str] = []
 
@@ -178,7 +174,7 @@ def test_events_that_are_refused_are_not_asked_for_again(quiet: BrowserContext, 
     assert len(asked) == 1
 
 
-def test_every_page_and_window_opens_while_the_server_is_away(quiet: BrowserContext, platform: Platform) -> None:
+def test_every_page_and_dialog_opens_while_the_server_is_unreachable(quiet: BrowserContext, platform: Platform) -> None:
     task = platform.ticket("Nobody knows how")
     page = quiet.new_page()
     with page.expect_response(re.compile("/assets/details-view")):
@@ -195,7 +191,7 @@ def test_every_page_and_window_opens_while_the_server_is_away(quiet: BrowserCont
 
 
 def asks_twice(context: BrowserContext) -> bool:
-    """Whether this browser fetches a module again that it could not fetch before; older ones remember the failure."""
+    """Return whether this browser requests a failed module again; older ones cache the failure."""
     page = context.new_page()
     page.goto("/activity")
     fetch = "import('/assets/probe.js').then(() => true, () => false)"
@@ -210,7 +206,7 @@ def asks_twice(context: BrowserContext) -> bool:
     return asked
 
 
-def test_a_page_that_cannot_be_fetched_says_so_and_comes_later(quiet: BrowserContext, platform: Platform) -> None:
+def test_a_page_that_cannot_be_fetched_says_so_and_loads_later(quiet: BrowserContext, platform: Platform) -> None:
     page = quiet.new_page()
     loads: list[Page] = []
     page.on("load", lambda loaded: loads.append(loaded))
@@ -225,11 +221,11 @@ def test_a_page_that_cannot_be_fetched_says_so_and_comes_later(quiet: BrowserCon
         quiet.unroute_all()
 
     expect(page.get_by_role("heading", name="Sandboxes", level=1)).to_be_visible()
-    # A browser that remembers the failure gets the part by loading the page once more.
+    # A browser that caches the failure reloads the page.
     assert len(loads) == (1 if asks_twice(quiet) else 2)
 
 
-def test_what_is_shown_stays_when_it_cannot_be_loaded_again(quiet: BrowserContext, platform: Platform) -> None:
+def test_content_stays_when_a_refresh_fails(quiet: BrowserContext, platform: Platform) -> None:
     task = ticking(platform, times=10_000)
     page = quiet.new_page()
     page.goto("/sandboxes")
@@ -259,7 +255,7 @@ def test_what_is_shown_stays_when_it_cannot_be_loaded_again(quiet: BrowserContex
 
 
 class Held:
-    """What a page wants of the stream is kept from the server until it is let go."""
+    """Holds back a page's subscriptions until they are released."""
 
     def __init__(self, page: Page, *, begun: bool = True) -> None:
         self.begun = begun
@@ -285,7 +281,7 @@ class Held:
 
 
 @pytest.mark.parametrize("is_first_page", [True, False])
-def test_what_happens_between_the_first_look_and_the_first_word_is_shown(
+def test_events_between_loading_and_subscribing_are_shown(
     quiet: BrowserContext, platform: Platform, is_first_page: bool
 ) -> None:
     task = ticking(platform, times=10_000)
@@ -310,7 +306,7 @@ def test_what_happens_between_the_first_look_and_the_first_word_is_shown(
     expect(feed.get_by_text("Sandbox ended")).to_be_visible()
 
 
-def test_what_happens_before_the_first_word_is_in_the_activity(quiet: BrowserContext, platform: Platform) -> None:
+def test_activity_before_the_subscription_is_shown(quiet: BrowserContext, platform: Platform) -> None:
     task = ticking(platform, times=10_000)
     page = quiet.new_page()
     held = Held(page, begun=False)
@@ -329,7 +325,7 @@ def test_what_happens_before_the_first_word_is_in_the_activity(quiet: BrowserCon
     expect(happened.filter(has_text="Sandbox ended")).to_be_visible()
 
 
-def test_a_state_that_changes_before_the_first_word_is_shown(quiet: BrowserContext, platform: Platform) -> None:
+def test_a_status_change_before_the_subscription_is_shown(quiet: BrowserContext, platform: Platform) -> None:
     task = ticking(platform, times=10_000)
     page = quiet.new_page()
     held = Held(page)

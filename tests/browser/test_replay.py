@@ -1,4 +1,4 @@
-"""Replay: any moment of a run, in every view, kept in the address."""
+"""Replay: any moment of a session, in every view, kept in the address."""
 
 import re
 
@@ -14,7 +14,7 @@ def sandbox_id(platform: Platform) -> str:
     return finished(platform, "Replay a long run", LONG)
 
 
-def test_a_run_is_gone_through_again_in_every_view(page: Page, sandbox_id: str) -> None:
+def test_a_session_is_replayed_in_every_view(page: Page, sandbox_id: str) -> None:
     page.goto(f"/sandbox/{sandbox_id}")
     expect(row(page, "Agent reported completion")).to_be_visible()
     expect(page.get_by_role("list", name="Markers")).to_contain_text("errors")
@@ -34,15 +34,13 @@ def test_a_run_is_gone_through_again_in_every_view(page: Page, sandbox_id: str) 
     expect(page.get_by_role("button", name="Go to end")).to_have_count(0)
 
 
-def test_a_group_of_commands_counts_those_that_were_given_by_then(
-    page: Page, platform: Platform, sandbox_id: str
-) -> None:
+def test_a_group_counts_the_commands_up_to_the_replay_position(page: Page, platform: Platform, sandbox_id: str) -> None:
     first = next(event for event in platform.events(sandbox_id) if "seq 1 40" in str(event["event_data"]))
     page.goto(f"/sandbox/{sandbox_id}?t={first['seq']}")
     expect(row(page, "Ran 1 command").get_by_text("Ran 1 command", exact=True)).to_be_visible()
 
 
-def test_the_moment_is_in_the_address_and_moved_by_keys(page: Page, sandbox_id: str) -> None:
+def test_the_position_is_in_the_address_and_changed_by_keys(page: Page, sandbox_id: str) -> None:
     page.goto(f"/sandbox/{sandbox_id}?t=8")
     slider = page.get_by_role("slider", name="Replay position")
     expect(slider).to_have_attribute("aria-valuetext", re.compile("^event 8,"))

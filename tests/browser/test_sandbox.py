@@ -1,4 +1,4 @@
-"""A sandbox's page: watched live, steered, searched, and reached by a link to any of its events."""
+"""A sandbox's page: watch, steer and search it, and link to any of its events."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tests.browser.conftest import sign_in
 from tests.browser.runs import LONG, a_run, badge, finished, row, rows, sandbox_of, write_new_project
 from tests.e2e.platform import Json, Platform
 
-#: Bash refuses a plain sleep.
+#: The Bash tool rejects a plain sleep.
 STEERED = """
 match: 'steered by a person'
 steps:
@@ -20,7 +20,7 @@ steps:
     input: {file_path: plan.txt, content: "wait and see\\n"}
   - tool: Bash
     input: {command: 'python3 -c "import time; time.sleep(12)"'}
-  - text: 'I was told: {{message}}'
+  - text: 'I received: {{message}}'
 on_message:
   - match: 'zebra'
     steps:
@@ -40,13 +40,13 @@ match: 'interrupted by a person'
 steps:
   - tool: Bash
     input: {command: 'python3 -c "import time; time.sleep(500)"', timeout: 600000}
-  - text: 'I was told: {{message}}'
+  - text: 'I received: {{message}}'
 """
 
 MANY = """
 match: 'thousands of events'
 steps:
-  - text: "This is how it began."
+  - text: "This is how it started."
     tool: Bash
     input: {command: 'mkdir a; for n in $(seq 500); do echo $n > a/$n; done'}
   - tool: Bash
@@ -56,10 +56,10 @@ steps:
   - text: 'This is how it ended.'
 """
 
-#: It goes on while somebody looks.
+#: Runs while the tests look at it.
 SLOW = LONG.replace("repeat: 12", "repeat: 12\n    delay_s: 0.5")
 
-#: Everything that the badge says, from the first word on.
+#: Records every text of the badge.
 RECORDER = """
 const said = (window.said = []);
 new MutationObserver(() => {
@@ -71,22 +71,22 @@ new MutationObserver(() => {
 
 @pytest.fixture(scope="module")
 def run(platform: Platform) -> Json:
-    """The task of a long run, which goes on while the first tests look at it."""
+    """The task of a long session, which runs during the first tests."""
     return a_run(platform, "Look at a long run", SLOW)
 
 
 @pytest.fixture(scope="module")
 def many(platform: Platform) -> Json:
-    """The task of a run with thousands of events, which is over."""
+    """The task of a finished session with thousands of events."""
     task = a_run(platform, "A run with thousands of events", MANY)
     platform.until(task["id"], "completed")
     return task
 
 
 def beginning(platform: Platform, many: Json) -> Json:
-    """The event of the first words in that run."""
+    """Return the first reply in that session."""
     events = platform.events(sandbox_of(platform, many))
-    return next(event for event in events if "how it began" in str(event["event_data"]))
+    return next(event for event in events if "how it started" in str(event["event_data"]))
 
 
 def test_a_failed_tool_shows_its_message_and_a_session_its_facts(page: Page, platform: Platform) -> None:
@@ -100,7 +100,7 @@ def test_a_failed_tool_shows_its_message_and_a_session_its_facts(page: Page, pla
     expect(session.get_by_text("Permission mode")).to_be_visible()
 
 
-def test_a_ticket_is_filed_watched_steered_and_verified(page: Page, platform: Platform) -> None:
+def test_a_ticket_is_created_watched_steered_and_verified(page: Page, platform: Platform) -> None:
     platform.script("steered", STEERED)
     title = f"A run steered by a person {uuid4().hex[:6]}"
     page.add_init_script(RECORDER)
@@ -126,7 +126,7 @@ def test_a_ticket_is_filed_watched_steered_and_verified(page: Page, platform: Pl
     expect(receipt).to_contain_text(re.compile(r"delivered \d"))
     expect(receipt).to_contain_text(re.compile(r"seen \d"))
     expect(row(page, "sent a message to the agent")).to_contain_text("Remember the zebra")
-    # By a key: rows move under the mouse while others come.
+    # By keyboard: rows move under the pointer while others arrive.
     row(page, "zebra.txt").get_by_role("link", name="zebra.txt").press("Enter")
     expect(page.get_by_label("Diff").get_by_text("stripes")).to_be_visible()
 
@@ -138,7 +138,7 @@ def test_a_ticket_is_filed_watched_steered_and_verified(page: Page, platform: Pl
     page.get_by_role("heading", level=1).get_by_role("link", name=title).click()
     expect(page.get_by_role("status").get_by_text("Done, verified", exact=True)).to_be_visible()
     expect(page.get_by_text("passed", exact=True)).to_be_visible()
-    expect(page.get_by_text("I was told: Remember the zebra")).to_be_visible()
+    expect(page.get_by_text("I received: Remember the zebra")).to_be_visible()
     task = platform.get("/tickets", q=title)["items"][0]["tasks"][0]
     assert platform.git(task["project_id"], "show", f"{task['branch_name']}:zebra.txt") == "stripes"
 
@@ -154,7 +154,7 @@ def test_an_interrupt_stops_the_turn_at_once_and_a_stop_the_sandbox(page: Page, 
     page.get_by_role("button", name="Interrupt").click()
 
     expect(rows(page).filter(has_text=re.compile("Interrupted")).first).to_be_visible()
-    expect(row(page, "I was told: Enough of that")).to_be_visible()
+    expect(row(page, "I received: Enough of that")).to_be_visible()
     expect(page.get_by_label("Message to the agent")).to_have_count(0)
     expect(page.get_by_text("It no longer accepts messages")).to_be_visible()
 
@@ -179,9 +179,7 @@ def test_a_sandbox_is_stopped_when_that_is_confirmed_and_a_wrong_clock_does_not_
     expect(page.get_by_role("main")).to_be_focused()
 
 
-def test_the_end_is_followed_from_the_end_and_left_by_whoever_scrolls(
-    page: Page, platform: Platform, run: Json
-) -> None:
+def test_the_end_is_followed_until_the_reader_scrolls_up(page: Page, platform: Platform, run: Json) -> None:
     page.set_viewport_size({"width": 1280, "height": 520})
     page.goto(f"/sandbox/{sandbox_of(platform, run)}")
     expect(row(page, "exit 3")).to_be_visible()
@@ -200,7 +198,7 @@ def test_the_end_is_followed_from_the_end_and_left_by_whoever_scrolls(
     assert box.evaluate("box => box.scrollHeight - box.scrollTop - box.clientHeight") <= 64
 
 
-def test_errors_are_gone_through_one_by_one(page: Page, platform: Platform, run: Json) -> None:
+def test_errors_are_visited_one_by_one(page: Page, platform: Platform, run: Json) -> None:
     platform.until(run["id"], "completed")
     page.goto(f"/sandbox/{sandbox_of(platform, run)}")
     expect(page.get_by_role("button", name="Errors 2")).to_be_visible()
@@ -212,7 +210,7 @@ def test_errors_are_gone_through_one_by_one(page: Page, platform: Platform, run:
     expect(page.get_by_role("article").and_(page.locator(":focus"))).to_contain_text("exit 3")
 
 
-def test_filters_and_words_are_kept_in_the_address(page: Page, platform: Platform, run: Json) -> None:
+def test_filters_and_search_are_kept_in_the_address(page: Page, platform: Platform, run: Json) -> None:
     platform.until(run["id"], "completed")
     page.goto(f"/sandbox/{sandbox_of(platform, run)}")
     expect(row(page, "Ran 12 commands")).to_be_visible()
@@ -236,7 +234,7 @@ def test_filters_and_words_are_kept_in_the_address(page: Page, platform: Platfor
     expect(page.get_by_role("dialog", name="Keyboard shortcuts").get_by_text("Previous event")).to_be_visible()
 
 
-def test_a_link_leads_to_an_event_and_marks_it(page: Page, platform: Platform, run: Json) -> None:
+def test_a_link_leads_to_an_event_and_highlights_it(page: Page, platform: Platform, run: Json) -> None:
     platform.until(run["id"], "completed")
     sandbox_id = sandbox_of(platform, run)
     broken = next(event for event in platform.events(sandbox_id) if "echo broken" in str(event["event_data"]))
@@ -248,9 +246,7 @@ def test_a_link_leads_to_an_event_and_marks_it(page: Page, platform: Platform, r
     expect(page.get_by_role("button", name="Jump to latest")).to_be_visible()
 
 
-def test_a_link_to_an_event_that_is_not_there_opens_at_the_end_and_says_so(
-    page: Page, platform: Platform, run: Json
-) -> None:
+def test_a_link_to_a_missing_event_opens_at_the_end_and_says_so(page: Page, platform: Platform, run: Json) -> None:
     platform.until(run["id"], "completed")
     page.set_viewport_size({"width": 1280, "height": 520})
     page.goto(f"/sandbox/{sandbox_of(platform, run)}?ev=99999")
@@ -259,24 +255,24 @@ def test_a_link_to_an_event_that_is_not_there_opens_at_the_end_and_says_so(
     expect(page.get_by_role("button", name="Jump to latest")).to_have_count(0)
 
 
-def test_a_link_into_a_very_long_run_loads_that_part_first(page: Page, platform: Platform, many: Json) -> None:
+def test_a_link_into_a_very_long_session_loads_that_part_first(page: Page, platform: Platform, many: Json) -> None:
     sandbox_id, began = sandbox_of(platform, many), beginning(platform, many)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/events?" in request.url else None)
     page.goto(f"/sandbox/{sandbox_id}?ev={began['seq']}")
 
-    expect(row(page, "This is how it began.")).to_be_in_viewport()
+    expect(row(page, "This is how it started.")).to_be_in_viewport()
     expect(badge(page)).to_have_text("Unchecked")
     assert sum("beyond" in address for address in asked[:2]) == 1
 
 
 def test_the_latest_is_reached_at_once_from_an_event_far_back(page: Page, platform: Platform, many: Json) -> None:
     sandbox_id, began = sandbox_of(platform, many), beginning(platform, many)
-    # What lies between them does not come for now.
+    # The events in between are held back.
     held: list[Route] = []
     page.route("**/events?*order=asc*", lambda route: held.append(route))
     page.goto(f"/sandbox/{sandbox_id}?ev={began['seq']}")
-    expect(row(page, "This is how it began.")).to_be_in_viewport()
+    expect(row(page, "This is how it started.")).to_be_in_viewport()
 
     page.get_by_role("button", name="Jump to latest").click()
     expect(row(page, "Unchecked: no check has proved")).to_be_in_viewport()
@@ -288,10 +284,10 @@ def test_the_latest_is_reached_at_once_from_an_event_far_back(page: Page, platfo
     expect(page.get_by_text("3 commands")).to_be_visible()
     page.get_by_role("feed", name="Events").hover()
     page.mouse.wheel(0, -100_000)
-    expect(row(page, "This is how it began.")).to_be_in_viewport()
+    expect(row(page, "This is how it started.")).to_be_in_viewport()
 
 
-def test_a_tap_on_the_state_tells_why(
+def test_a_tap_on_the_status_shows_the_reason(
     open_context: Callable[..., BrowserContext], platform: Platform, run: Json
 ) -> None:
     platform.until(run["id"], "completed")
@@ -305,7 +301,7 @@ def test_a_tap_on_the_state_tells_why(
     expect(page.get_by_role("tooltip")).to_have_count(0)
 
 
-def test_loading_a_very_long_run_goes_on_where_it_failed(page: Page, platform: Platform, many: Json) -> None:
+def test_loading_a_very_long_session_continues_where_it_failed(page: Page, platform: Platform, many: Json) -> None:
     page.route("**/events?*order=desc&beyond=*", lambda route: route.abort(), times=1)
     page.goto(f"/sandbox/{sandbox_of(platform, many)}")
     expect(row(page, "Unchecked: no check has proved")).to_be_in_viewport()
@@ -314,7 +310,7 @@ def test_loading_a_very_long_run_goes_on_where_it_failed(page: Page, platform: P
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_a_verification_is_called_what_it_is(page: Page, platform: Platform) -> None:
+def test_a_verification_is_labelled_as_such(page: Page, platform: Platform) -> None:
     task = a_run(platform, "Check a long run", LONG, acceptance=["grep two notes.txt"])
     platform.until(task["id"], "completed")
     sandboxes = platform.get("/sandboxes", task_id=task["id"])["items"]
@@ -326,7 +322,7 @@ def test_a_verification_is_called_what_it_is(page: Page, platform: Platform) -> 
     expect(page.get_by_role("tooltip")).to_contain_text("The checks passed in a fresh sandbox")
 
 
-def test_what_is_looked_for_in_the_terminal_is_in_the_address(page: Page, platform: Platform, run: Json) -> None:
+def test_the_search_of_the_terminal_is_in_the_address(page: Page, platform: Platform, run: Json) -> None:
     platform.until(run["id"], "completed")
     page.goto(f"/sandbox/{sandbox_of(platform, run)}?view=terminal&find=broken")
     expect(page.get_by_text("1 matching")).to_be_visible()

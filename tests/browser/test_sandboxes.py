@@ -1,4 +1,4 @@
-"""Sandboxes: ordered by a prompt, found, stopped, and two of them side by side."""
+"""Sandboxes: create one with a prompt, find, stop and compare them."""
 
 import re
 from uuid import uuid4
@@ -27,7 +27,7 @@ steps:
 OTHER = ONE.replace("the first", "the second").replace("one.txt", "two.txt")
 
 
-def test_a_prompt_makes_a_sandbox_that_waits_for_more(page: Page, platform: Platform) -> None:
+def test_a_prompt_starts_a_sandbox_that_waits_for_messages(page: Page, platform: Platform) -> None:
     platform.script("talks", TALKS)
     page.goto("/sandboxes")
     page.get_by_role("link", name="New sandbox").click()
@@ -59,7 +59,7 @@ def test_a_prompt_makes_a_sandbox_that_waits_for_more(page: Page, platform: Plat
     assert violations(page, "light") == []
 
 
-def test_two_runs_are_compared_step_by_step(page: Page, platform: Platform) -> None:
+def test_two_sandboxes_are_compared_step_by_step(page: Page, platform: Platform) -> None:
     one, other = (
         finished(platform, "Runs compared, the first", ONE),
         finished(platform, "Runs compared, the second", OTHER),
@@ -81,7 +81,7 @@ def test_two_runs_are_compared_step_by_step(page: Page, platform: Platform) -> N
     expect(row(page, "one.txt")).to_be_in_viewport()
 
 
-def test_a_sandbox_that_is_not_there_says_so(page: Page, platform: Platform) -> None:
+def test_a_missing_sandbox_is_reported(page: Page, platform: Platform) -> None:
     page.goto("/sandbox/omoios-00000000-000000")
     expect(page.get_by_role("alert")).to_contain_text("The sandbox was not found")
     page.goto("/sandboxes?q=nothing-is-called-this")

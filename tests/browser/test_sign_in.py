@@ -1,4 +1,4 @@
-"""Who may see the page: whoever came by a link that was not used before."""
+"""Signing in with a single-use link or an API key."""
 
 from collections.abc import Callable
 

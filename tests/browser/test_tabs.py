@@ -1,4 +1,4 @@
-"""Eight tabs of one browser, all live: to one server a browser holds six connections for requests and no more."""
+"""Eight live tabs in one browser, which opens at most six HTTP connections to a server."""
 
 from playwright.sync_api import BrowserContext, expect
 
@@ -30,9 +30,7 @@ def test_eight_tabs_on_sandboxes_are_live_at_once(context: BrowserContext, platf
         expect(tab.get_by_text("It no longer accepts messages")).to_be_visible()
 
 
-def test_what_is_typed_sent_or_chosen_in_one_tab_is_so_in_the_other(
-    context: BrowserContext, platform: Platform
-) -> None:
+def test_drafts_messages_and_preferences_are_shared_by_tabs(context: BrowserContext, platform: Platform) -> None:
     task = ticking(platform, times=10_000)
     one, other = context.new_page(), context.new_page()
     for tab in (one, other):
@@ -51,7 +49,7 @@ def test_what_is_typed_sent_or_chosen_in_one_tab_is_so_in_the_other(
     platform.post(f"/tasks/{task['id']}/cancel")
 
 
-def test_a_message_that_one_tab_sent_again_is_no_longer_unsent_in_the_other(
+def test_a_message_resent_in_one_tab_is_no_longer_unsent_in_the_other(
     quiet: BrowserContext, platform: Platform
 ) -> None:
     task = ticking(platform, times=10_000)

@@ -1,4 +1,4 @@
-"""A ticket's page: its words as text, its evidence, and what a person can do about it."""
+"""A ticket's page: its text, its evidence and its actions."""
 
 import re
 from uuid import uuid4
@@ -23,7 +23,7 @@ steps:
 """
 
 
-def test_what_a_ticket_says_is_text(page: Page, platform: Platform) -> None:
+def test_hostile_text_of_a_ticket_is_inert(page: Page, platform: Platform) -> None:
     task = platform.ticket("<b>hostile</b> title", description=HOSTILE)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -37,7 +37,7 @@ def test_what_a_ticket_says_is_text(page: Page, platform: Platform) -> None:
     assert all(address.startswith(platform.url) for address in asked)
 
 
-def test_a_failed_task_says_why_and_is_tried_again_with_a_word(page: Page, platform: Platform) -> None:
+def test_a_failed_task_shows_its_error_and_is_retried_with_a_message(page: Page, platform: Platform) -> None:
     task = platform.ticket("Nobody knows how")
     failed = platform.until(task["id"], "failed")
     page.goto(f"/tickets/{task['ticket_id']}")
@@ -64,7 +64,7 @@ def test_a_projects_acceptance_commands_are_shown_on_its_tickets(page: Page, pla
     expect(commands).to_have_text([re.compile(r"^test -d \.\s*From the project$"), "true"])
 
 
-def test_a_running_ticket_is_cancelled_only_when_that_is_confirmed(page: Page, platform: Platform) -> None:
+def test_a_running_ticket_is_cancelled_after_confirmation(page: Page, platform: Platform) -> None:
     platform.script("sleeps", SLEEPS)
     task = platform.ticket("It sleeps until it is cancelled")
     platform.until(task["id"], "running")
@@ -81,7 +81,7 @@ def test_a_running_ticket_is_cancelled_only_when_that_is_confirmed(page: Page, p
     wait_for("the sandbox to end", lambda: platform.sandboxes(task["id"])[0]["ended_at"])
 
 
-def test_a_ticket_that_waits_names_what_it_waits_for(page: Page, platform: Platform) -> None:
+def test_a_blocked_ticket_links_to_its_dependency(page: Page, platform: Platform) -> None:
     first = platform.ticket("Nobody knows how")
     second = platform.ticket("It comes second", project_id=first["project_id"], depends_on=[first["ticket_id"]])
     page.goto(f"/tickets/{second['ticket_id']}")
@@ -121,7 +121,7 @@ def test_an_unchecked_result_is_checked_on_request_and_the_verdict_arrives(page:
     assert (again["status"], again["attempt"], again["outcome"]) == ("completed", 1, "verified")
 
 
-def test_files_that_judge_a_change_and_were_modified_by_it_are_named(page: Page, platform: Platform) -> None:
+def test_modified_files_that_checks_depend_on_are_listed(page: Page, platform: Platform) -> None:
     platform.script(
         "judged",
         "match: 'a change that judges itself'\nsteps:\n  - tool: Write\n"

@@ -1,4 +1,4 @@
-"""How times are told: how long ago or exactly, here or in UTC; one choice for the whole page, kept in the browser."""
+"""Relative or absolute times, local or UTC: one choice for all pages, stored in the browser."""
 
 import re
 from collections.abc import Callable
@@ -54,9 +54,7 @@ def test_times_are_exact_and_in_utc_on_every_page_once_that_is_chosen(
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_press_on_a_time_turns_all_of_them_and_one_in_a_link_or_button_is_theirs(
-    page: Page, platform: Platform
-) -> None:
+def test_a_click_on_a_time_toggles_all_times_except_in_links_and_buttons(page: Page, platform: Platform) -> None:
     task = a_run(platform, "a long run", LONG)
     platform.until(task["id"], "completed")
     page.goto(f"/sandbox/{sandbox_of(platform, task)}")

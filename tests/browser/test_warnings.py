@@ -1,4 +1,4 @@
-"""What of the platform needs attention is shown to administrators wherever they are, and on Health."""
+"""Platform warnings are shown to administrators on every page and on Health."""
 
 import psycopg
 from playwright.sync_api import Page, expect

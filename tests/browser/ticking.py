@@ -1,4 +1,4 @@
-"""Runs to watch: an agent that gives a command again and again, and what of it a page shows."""
+"""Sessions to watch: an agent that repeats a command, and the events that a page shows."""
 
 import re
 from uuid import uuid4
@@ -21,7 +21,7 @@ steps:
 
 
 def ticking(platform: Platform, *, times: int, pause: float = 0.3) -> Json:
-    """A task whose agent is at work, a command at a time."""
+    """Return a task whose agent runs one command after another."""
     word = f"ticking{uuid4().hex[:8]}"
     platform.script(word, _TICKS % {"word": word, "times": times, "pause": pause})
     task = platform.ticket(word, project_id=platform.project(word))
@@ -31,7 +31,7 @@ def ticking(platform: Platform, *, times: int, pause: float = 0.3) -> Json:
 
 
 def events_on_page(page: Page) -> list[int]:
-    """The numbers of all events that a sandbox's page holds, as often as it holds them: the run is replayed."""
+    """Replay the session and return the numbers of all events on the page, duplicates included."""
     moment = page.get_by_role("slider", name="Replay position")
     moment.press("Home")
     seen = []
@@ -46,7 +46,7 @@ def events_on_page(page: Page) -> list[int]:
 
 
 def _heartbeats(page: Page) -> list[int]:
-    """They have no place in a replay."""
+    """Return the numbers of the heartbeats, which a replay skips."""
     chip = page.get_by_role("group", name="Event types").get_by_role("button", name="Heartbeats")
     if chip.count() == 0:
         return []

@@ -22,7 +22,8 @@ it("shows an ended sandbox by its outcome, not by its status", () => {
 it("shows whether a finished ticket was verified", () => {
   expect(ofTicket("done", "verified")).toEqual({ tone: "good", label: "Done, verified" });
   expect(ofTicket("done", "unchecked")).toEqual({ tone: "neutral", label: "Done, unchecked" });
-  expect(ofTicket("blocked", "failed")).toEqual({ tone: "bad", label: "Blocked" });
+  expect(ofTicket("failed", "failed")).toEqual({ tone: "bad", label: "Failed" });
+  expect(ofTicket("failed", "no_result")).toEqual({ tone: "bad", label: "Failed" });
   expect(ofTicket("blocked", "open").tone).toBe("neutral");
 });
 

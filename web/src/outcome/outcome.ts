@@ -71,6 +71,7 @@ const TICKET_LABELS: Record<Ticket["status"], string> = {
 /** Return the style of a ticket: its status in the colour of its outcome. A finished ticket also shows its outcome. */
 export function ticketStyle({ status, outcome }: Pick<Ticket, "status" | "outcome">): StatusStyle {
   const label = TICKET_LABELS[status];
+  if (status === "failed") return OUTCOME_STYLES.failed;
   if (status !== "done") return { tone: OUTCOME_STYLES[outcome].tone, label };
   return { tone: OUTCOME_STYLES[outcome].tone, label: outcome === "in_progress" ? label : `${label}, ${OUTCOME_STYLES[outcome].label.toLowerCase()}` };
 }

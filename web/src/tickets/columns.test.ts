@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Task, Ticket } from "@/api/client";
-import { costOf, matches, withTicket, withTask, type Pages } from "./columns";
+import { COLUMNS, costOf, matches, withTicket, withTask, type Pages } from "./columns";
 
 const ticket = (id: string, more: Partial<Ticket> = {}) =>
   ({ id, title: `Ticket ${id}`, project_id: "p", priority: "MEDIUM", ticket_type: "feature", tasks: [], ...more }) as Ticket;
@@ -46,6 +46,10 @@ describe("a changed ticket", () => {
     before.pages[0]!.next_cursor = "more";
     expect(withTicket(before, ticket("b"), true)).toBe(before);
   });
+});
+
+it("has a column for failed tickets", () => {
+  expect(COLUMNS.find(({ status }) => status === "failed")?.label).toBe("Failed");
 });
 
 describe("a filter", () => {

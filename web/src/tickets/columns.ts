@@ -23,6 +23,7 @@ export const COLUMNS: readonly Column[] = [
   { status: "building", label: "Building", fold: "never" },
   { status: "testing", label: "Testing", fold: "never" },
   { status: "blocked", label: "Blocked", fold: "empty" },
+  { status: "failed", label: "Failed", fold: "empty" },
   { status: "done", label: "Done", fold: "never" },
   { status: "cancelled", label: "Cancelled", fold: "always" },
 ];

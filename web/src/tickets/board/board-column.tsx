@@ -33,7 +33,7 @@ export function BoardColumn({ column, filter, alive, projects, isOpened, onToggl
         tickets.length === 0 && !query.isPending && "max-lg:hidden",
       )}
     >
-      <h2 className="flex h-9 shrink-0 items-center gap-2 px-3 text-sm font-semibold">
+      <h2 className={cn("flex h-9 shrink-0 items-center gap-2 px-3 text-sm font-semibold", column.status === "failed" && "text-bad")}>
         {mayFold ? (
           <button type="button" aria-expanded onClick={onToggle} title={`Collapse ${column.label}`} className="hover:underline">
             {column.label}
