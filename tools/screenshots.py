@@ -1,4 +1,4 @@
-"""Pictures of the real page on lively data, for README and docs: `python tools/screenshots.py [--all FOLDER]`."""
+"""Take screenshots of the page for README and docs: `python tools/screenshots.py [--all FOLDER]`."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ from tools.chromium import find_chromium
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs/images"
 SIZES = {"1280": {"width": 1280, "height": 800}, "390": {"width": 390, "height": 844}}
-#: What README and docs show; all other combinations are for looking at.
+#: The screenshots in README and docs; `--all` takes every combination.
 KEPT = {
     ("board", "light", "1280"),
     ("sandbox", "light", "1280"),
@@ -87,7 +87,7 @@ def _steps(last: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-#: Colours come to a diff after its text.
+#: A diff is coloured after its text is shown.
 _SETTLED = """async () => {
   await document.fonts.ready;
   await new Promise((done) => setTimeout(() => requestAnimationFrame(done), 1500));
@@ -96,14 +96,14 @@ _SETTLED = """async () => {
 
 @dataclass(frozen=True)
 class Scene:
-    """What the pictures are of."""
+    """The sandboxes that the screenshots show."""
 
     done: str
     busy: str
 
 
 def lively(platform: Platform) -> Scene:
-    """Forty tickets: done, failed, waiting, cancelled, and one with an agent at work."""
+    """Create forty tickets: done, failed, blocked, and one with a running agent."""
     project_id = platform.project("shop", max_concurrent_tasks=2)
     finished = {"tool": "Bash", "input": {"command": "git status --short"}}
     works = {"tool": "Bash", "input": {"command": "python3 -m unittest -v"}, "delay_s": 3, "repeat": 90}
@@ -167,7 +167,7 @@ _PAGES = {"board": _board, "sandbox": _sandbox, "changes": _changes, "replay": _
 
 
 def take(browser: Browser, platform: Platform, scene: Scene, *, folder: Path, everything: bool) -> None:
-    """Save each picture in its own file."""
+    """Save each screenshot to its own file."""
     for theme in ("light", "dark"):
         for width, viewport in SIZES.items():
             context = browser.new_context(
@@ -207,7 +207,7 @@ def _running() -> Iterator[Platform]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--all", type=Path, metavar="FOLDER", help="every page, width and theme, to look at")
+    parser.add_argument("--all", type=Path, metavar="FOLDER", help="save every page, width and theme to FOLDER")
     chosen = parser.parse_args()
     folder = chosen.all or IMAGES
     folder.mkdir(parents=True, exist_ok=True)

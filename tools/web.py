@@ -1,4 +1,4 @@
-"""The page's own checks, and its types, which are generated: `python tools/web.py check | types`."""
+"""Check the page, or generate its API types: `python tools/web.py check | types`."""
 
 import filecmp
 import os
@@ -18,9 +18,9 @@ TYPES = ROOT / "web/src/api/schema.d.ts"
 
 
 def main(wanted: str) -> int:
-    """The exit code of the first step that fails, else 0."""
+    """Run the steps and return the exit code of the first that fails, or 0."""
     if not page.can_run_npm(os.environ):
-        return _again_with_node(wanted)
+        return _run_with_node(wanted)
     if wanted == "types":
         return _write_types(TYPES)
     steps: list[Sequence[str]] = [("run", "typecheck"), ("run", "lint"), ("run", "test")]
@@ -40,7 +40,7 @@ def _check_types() -> int:
         if filecmp.cmp(fresh, TYPES, shallow=False):
             return 0
     name = TYPES.relative_to(ROOT)
-    sys.stderr.write(f"{name} is not what the API describes now; run `make types` and commit it\n")
+    sys.stderr.write(f"{name} does not match the API; run `make types` and commit it\n")
     return 1
 
 
@@ -53,8 +53,8 @@ def _write_types(path: Path) -> int:
         return page.npm(codegen, ("run", "generate", "--", description.name, *options), os.environ)
 
 
-def _again_with_node(wanted: str) -> int:
-    """On a machine without Node it comes from a package, for this run."""
+def _run_with_node(wanted: str) -> int:
+    """Run this program again with Node from a Python package, on a machine without Node."""
     uv = shutil.which("uv") or str(ROOT / ".uv/bin/uv")
     command = [uv, "run", "--no-sync", "--with", page.NODE_PACKAGE, "python", __file__, wanted]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
