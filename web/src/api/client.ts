@@ -21,7 +21,7 @@ export class ApiError extends Error {
 
   constructor(status: number, detail: string, fields: Readonly<Record<string, string>> = {}) {
     super(detail);
-    this.name = "Refusal";
+    this.name = "ApiError";
     this.status = status;
     this.fields = fields;
   }

@@ -3,9 +3,9 @@ import { preloadedComponent } from "@/ui/loading/lazy";
 import { LazyBoundary } from "@/ui/loading/boundary";
 import { show, useOverlay } from "./overlays";
 
-const CommandPalette = preloadedComponent("this window", () => import("./command-palette").then((module) => module.CommandPalette));
-const ShortcutsDialog = preloadedComponent("this window", () => import("./shortcuts/shortcuts-dialog").then((module) => module.ShortcutsDialog));
-const NewTicketDialog = preloadedComponent("this window", () => import("@/tickets/create/new-ticket-dialog").then((module) => module.NewTicketDialog));
+const CommandPalette = preloadedComponent("this dialog", () => import("./command-palette").then((module) => module.CommandPalette));
+const ShortcutsDialog = preloadedComponent("this dialog", () => import("./shortcuts/shortcuts-dialog").then((module) => module.ShortcutsDialog));
+const NewTicketDialog = preloadedComponent("this dialog", () => import("@/tickets/create/new-ticket-dialog").then((module) => module.NewTicketDialog));
 
 const close = () => show(null);
 

@@ -22,7 +22,7 @@ export function LiveProvider({ since, children }: { since: string; children: Rea
 
 export function useConnection(): Connection {
   const connection = useContext(Live);
-  if (connection === null) throw new Error("there is no LiveProvider above");
+  if (connection === null) throw new Error("useConnection requires a LiveProvider");
   return connection;
 }
 

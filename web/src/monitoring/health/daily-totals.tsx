@@ -2,11 +2,11 @@ import { FINAL, OUTCOME_STYLES } from "@/outcome/outcome";
 import { Dot } from "@/ui/badge";
 import { Facts } from "@/ui/facts";
 import { cost, count } from "@/ui/text/numbers";
-import { later } from "@/ui/loading/lazy";
+import { lazyComponent } from "@/ui/loading/lazy";
 import { LazyBoundary } from "@/ui/loading/boundary";
 import { dayLabel, totals, type Day } from "../overview";
 
-const Chart = later("the chart", () => import("./daily-chart").then((module) => module.default));
+const Chart = lazyComponent("the chart", () => import("./daily-chart").then((module) => module.default));
 
 /** Throughput and cost of the last days, as charts and as a table. */
 export function DailyTotals({ days }: { days: readonly Day[] }) {

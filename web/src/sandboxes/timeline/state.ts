@@ -19,7 +19,7 @@ export const TimelineContext = createContext<TimelineState | null>(null);
 
 export function useTimelineState(): TimelineState {
   const state = useContext(TimelineContext);
-  if (state === null) throw new Error("there is no timeline above");
+  if (state === null) throw new Error("useTimelineState requires a TimelineContext");
   return state;
 }
 

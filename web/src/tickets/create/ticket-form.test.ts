@@ -31,8 +31,8 @@ describe("a form", () => {
 
 describe("an API error", () => {
   it("is shown at its field", () => {
-    const refusal = new ApiError(422, "github_repo: must be a name", { github_repo: "must be a name", title: "too long" });
-    expect(errorsFrom(refusal)).toEqual({ project: "Must be a name.", title: "Too long." });
+    const error = new ApiError(422, "github_repo: must be a name", { github_repo: "must be a name", title: "too long" });
+    expect(errorsFrom(error)).toEqual({ project: "Must be a name.", title: "Too long." });
   });
 
   it("is shown for the whole form if it belongs to no field", () => {

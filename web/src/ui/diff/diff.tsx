@@ -1,4 +1,4 @@
-import { later } from "../loading/lazy";
+import { lazyComponent } from "../loading/lazy";
 import { LazyBoundary } from "../loading/boundary";
 
 export type DiffLayout = "unified" | "split";
@@ -15,7 +15,7 @@ export interface DiffProps {
   path?: string | null;
 }
 
-const Code = later<DiffProps>("the diff", async () => {
+const Code = lazyComponent<DiffProps>("the diff", async () => {
   const module = await import("./diff-code");
   await module.ready;
   return module.default;

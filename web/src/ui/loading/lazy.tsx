@@ -12,7 +12,7 @@ const waiting: (() => Promise<void>)[] = [];
  * Return a component that is loaded when it is first rendered. While it cannot be loaded, a message is shown in its
  * place.
  */
-export function later<Props extends object>(what: string, load: Load<Props>) {
+export function lazyComponent<Props extends object>(what: string, load: Load<Props>) {
   const awaited = (props: Props) => <Awaited what={what} load={load} props={props} />;
   const shown = lazy(async () => ({ default: await load().catch(() => awaited) }));
   const preload = async () => {
@@ -23,7 +23,7 @@ export function later<Props extends object>(what: string, load: Load<Props>) {
 
 /** Return a component that is also loaded ahead of its first use. */
 export function preloadedComponent<Props extends object>(what: string, load: Load<Props>) {
-  const shown = later(what, load);
+  const shown = lazyComponent(what, load);
   waiting.push(shown.preload);
   return shown;
 }
