@@ -21,19 +21,19 @@ from tests.worker.platform import API, SANDBOX_ID, TOKEN, Platform
 BRANCH = "feature/calculate-binomial-coefficient"
 TASK_ID = "0190b2c4-0000-7000-8000-00000a1b2c3d"
 
-#: Runs a command in a network namespace of its own.
+#: Runs a command in a separate network namespace.
 ALONE = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up; exec "$@"', "sh"]
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run git in a folder and return what it prints."""
+    """Run git in a folder and return its output."""
     command = ["git", "-c", "safe.directory=*", "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
 
 @pytest.fixture
 def root() -> Iterator[Path]:
-    """A short folder: the CLI keeps unix sockets below its home."""
+    """A folder with a short path: the CLI keeps unix sockets below its home."""
     folder = Path(tempfile.mkdtemp(prefix="ow-", dir="/tmp"))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
@@ -70,7 +70,7 @@ class Worker:
     root: Path
     assignment: Assignment
     process: asyncio.subprocess.Process | None = None
-    #: With no network but loopback, so that the gateway socket is the only way out.
+    #: Only loopback, so that the gateway socket is the only way out.
     behind_gateway: bool = False
 
     @property
@@ -83,12 +83,12 @@ class Worker:
 
     @property
     def paths(self) -> WorkerPaths:
-        """Where this worker finds things."""
+        """The paths of this worker."""
         return WorkerPaths.from_environ(self.where)
 
     @property
     def where(self) -> dict[str, str]:
-        """The variables that name its places; all that a waiting worker has."""
+        """The variables that name its paths; a waiting worker has no others."""
         return {
             "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
             "HOME": str(self.home),
@@ -98,7 +98,7 @@ class Worker:
         }
 
     def environ(self, **changes: object) -> dict[str, str]:
-        """The contract's environment and no other."""
+        """The environment of contract section 2, and nothing else."""
         url = f"http://127.0.0.1:{GATEWAY_PORT}" if self.behind_gateway else self.platform.url
         return {
             **self.where,
@@ -126,7 +126,7 @@ class Worker:
         return self.process
 
     async def run(self, argv: list[str], environ: dict[str, str], *, stdin: bytes = b"") -> tuple[int, bytes, str]:
-        """Run a command beside it as `exec` would, to its end: exit code, output and errors."""
+        """Run a command beside it, as `exec` would. Return exit code, output and errors."""
         process = await asyncio.create_subprocess_exec(
             *(*ALONE, *argv) if self.behind_gateway else argv,
             env=environ,
@@ -146,14 +146,14 @@ class Worker:
         return process.returncode, out, err.decode()
 
     async def salvage(self, **changes: object) -> tuple[int, dict[str, Any]]:
-        """Salvage with the environment of a normal start; the exit code and what it says."""
+        """Salvage with the environment of a normal start. Return the exit code and the printed JSON."""
         code, out, said = await self.run(salvage_argv(), self.environ(**changes))
         found = dict(json.loads(out))
         assert said.splitlines() == found["problems"]
         return code, found
 
     async def end(self) -> tuple[int, str]:
-        """Wait for its end; its exit code and what it printed."""
+        """Wait for its end. Return its exit code and errors."""
         assert self.process
         assert self.process.stderr
         async with asyncio.timeout(90):

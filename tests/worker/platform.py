@@ -1,4 +1,4 @@
-"""A small platform for a worker to talk to: its API, a real git server and a model that plays fixed steps."""
+"""A small platform for a worker: its API, a real git server and a model that plays fixed steps."""
 
 import asyncio
 import hashlib
@@ -34,53 +34,53 @@ HANG: Step = {"tool": "Bash", "input": {"command": "python3 -c 'import time; tim
 
 
 class Platform:
-    """What a worker sees of the world, with switches for what may go wrong."""
+    """Everything a worker talks to, with switches for errors."""
 
     def __init__(self, root: Path) -> None:
         self.repositories = root / "repos"
         self.steps: list[Step] = BINOMIAL
-        #: What sub-agents are answered with.
+        #: The steps for sub-agents.
         self.sub_steps: list[Step] = [{"text": "the sub-agent's answer"}]
         self.task: dict[str, Any] = {}
-        #: While this is clear, the task's row is not given out.
+        #: While this is clear, requests for the task wait.
         self.task_ready = asyncio.Event()
         self.task_ready.set()
         self.events: list[dict[str, Any]] = []
         self.heartbeats: list[dict[str, Any]] = []
         self.blobs: dict[str, bytes] = {}
         self.transcripts: dict[str, bytes] = {}
-        #: How often a transcript was put, and the status that it is answered with instead.
+        #: How often a transcript was uploaded, and the status of the answer.
         self.transcript_puts = 0
         self.transcript_sizes: list[int] = []
         self.transcript_status = 200
-        #: The conversation that the next attempt is given.
+        #: The conversation that the next attempt resumes.
         self.session: tuple[str, bytes] | None = None
         self.model_calls = 0
-        #: The bodies of all requests to the model, and what those wait for whose step says `hold`.
+        #: The bodies of all requests to the model, and the event that steps with `hold` wait for.
         self.asked: list[str] = []
         self.may_answer = asyncio.Event()
-        #: How many replies stay unfinished, by steps that say `hang`.
+        #: How many replies hang, because of steps with `hang`.
         self.hanging = 0
         self.messages: list[dict[str, Any]] = []
         self.acknowledged: list[str] = []
         #: Answer every poll with this status instead.
         self.messages_status: int | None = None
         self.polls = 0
-        #: Hand out everything at every poll, as if nothing was held or acknowledged.
+        #: Return every message at every poll, as if none was acknowledged.
         self.repeats_messages = False
         #: Answer every batch with this status instead.
         self.batch_status: int | None = None
-        #: With so many seconds in Retry-After.
+        #: The Retry-After of that answer.
         self.retry_after: str | None = None
-        #: The largest batch body that is taken.
+        #: The largest batch body that is accepted.
         self.max_batch_bytes = 1 << 30
         self.refused = 0
-        #: How many events each batch had.
+        #: The number of events in each batch.
         self.batches: list[int] = []
         self._changed = asyncio.Condition()
         self._runner: web.AppRunner | None = None
         self.port = 0
-        #: Listen here too: the gateway's socket in the gateway socket's folder.
+        #: The path of a gateway socket on which the platform listens too.
         self.socket: Path | None = None
 
     async def start(self) -> None:
@@ -115,12 +115,12 @@ class Platform:
         return f"http://127.0.0.1:{self.port}"
 
     async def wait_for(self, reached: Callable[[], bool], *, seconds: float = 60) -> None:
-        """Return when something that was posted makes it true."""
+        """Return when the condition becomes true."""
         async with asyncio.timeout(seconds), self._changed:
             await self._changed.wait_for(reached)
 
     async def wait_for_event(self, event_type: str) -> dict[str, Any]:
-        """The first event of a type, once it is here."""
+        """Wait for the first event of a type and return it."""
         await self.wait_for(lambda: bool(self.of_type(event_type)))
         return self.of_type(event_type)[0]
 
@@ -200,7 +200,7 @@ class Platform:
         return web.json_response(self.task)
 
     async def say(self, content: str, *, message_type: str = "user_message", deliver: str = "next_tool") -> str:
-        """Queue a message; returns its id."""
+        """Queue a message and return its id."""
         message_id = f"0190b2c4-0000-7000-8000-{len(self.messages):012x}"
         message = {"message_id": message_id, "message_type": message_type, "content": content, "sender": "user:me@x"}
         self.messages.append({**message, "deliver": deliver})
@@ -244,7 +244,7 @@ class Platform:
         if "once" in step and any(
             step["text"] in str(each) for each in body["messages"] if each["role"] == "assistant"
         ):
-            # It was said already, so this is the next turn.
+            # The model said it already, so this is the next turn.
             step = step["once"]
         # Only the main conversation may start sub-agents.
         is_main = any(tool["name"] == "Agent" for tool in body["tools"])

@@ -14,7 +14,7 @@ ANSWER = "126410606437752"
 
 
 def is_valid_diff(diff: str, folder: Path) -> bool:
-    """Whether git can read it."""
+    """Return whether git accepts the diff."""
     command = ["git", "apply", "--numstat", "-"]
     return subprocess.run(command, cwd=folder, input=diff.encode(), capture_output=True).returncode == 0
 
@@ -95,7 +95,7 @@ async def test_a_repository_that_cannot_be_cloned_fails_the_attempt(worker: Work
     assert "absent.git" in platform.events[-1]["event_data"]["error"]
 
 
-async def test_a_resumed_sandbox_goes_on_with_its_checkout_and_its_numbers(
+async def test_a_resumed_sandbox_keeps_its_checkout_and_its_numbers(
     worker: Worker, platform: Platform, repository: Path
 ) -> None:
     platform.steps = [WRITE, {"text": "half"}]
@@ -146,7 +146,7 @@ async def test_sub_agents_can_be_used(worker: Worker, platform: Platform) -> Non
     assert "the sub-agent's answer" in platform.of_type("agent.subagent_completed")[0]["event_data"]["output"]
 
 
-async def test_what_a_sub_agent_does_is_told_as_its_own(worker: Worker, platform: Platform) -> None:
+async def test_events_of_a_sub_agent_name_its_call(worker: Worker, platform: Platform) -> None:
     work = {"description": "Ask", "prompt": "What is it?", "subagent_type": "Explore"}
     platform.steps = [{"tool": "Agent", "input": {**work, "run_in_background": False}}, BASH, {"text": "done"}]
     write = {"tool": "Bash", "input": {"command": "echo inner > inner.txt"}}
@@ -226,7 +226,7 @@ def test_the_reporter_imports_the_standard_library_alone() -> None:
     assert {name.split(".")[1] for name in ours} == {"protocol", "worker"}
 
 
-async def test_a_long_output_is_kept_whole_although_the_model_is_told_only_how_it_begins(
+async def test_a_long_output_is_kept_whole_although_the_model_sees_only_its_start(
     worker: Worker, platform: Platform
 ) -> None:
     platform.steps = [{"tool": "Bash", "input": {"command": "seq 1 200000"}}, {"text": "counted"}]

@@ -1,4 +1,4 @@
-"""Processes: the tree below the worker, what it uses, its end, and whether the kernel killed for memory."""
+"""Processes: list them, measure them, kill them, and count the kernel's out-of-memory kills."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ if TYPE_CHECKING:
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
-#: Where a cgroup, seen from inside, counts its out-of-memory kills: version 2, then version 1.
+#: The files in which a cgroup counts its out-of-memory kills: version 2, then version 1.
 _OOM_COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
 
-#: How often the processes are looked through for what was started while others were killed.
+#: How often processes are listed again, to find those that were started while others were killed.
 MAX_PASSES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """What the kernel counts for one process. Its CPU time includes that of the children it waited for."""
+    """The kernel's figures for one process. Its CPU time includes that of the children it waited for."""
 
     parent: int
     rss_bytes: int
     cpu_seconds: float
     threads: int
-    #: It has ended, and its parent has not noticed yet.
+    #: It has exited, and its parent has not waited for it yet.
     dead: bool
 
 
 def _read_stat(pid: int) -> Process | None:
-    """None when it is gone."""
+    """Return None if the process is gone."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return None
-    # The name, in parentheses, may hold anything, so fields are counted from its end.
+    # The name in parentheses can contain anything, so fields are counted from its end.
     fields = text.rpartition(")")[2].split()
     return Process(
         parent=int(fields[1]),
@@ -59,12 +59,12 @@ def _pids() -> list[int]:
 
 
 def survey() -> dict[int, Process]:
-    """Every process that can be seen."""
+    """Return every visible process."""
     return {pid: process for pid in _pids() if (process := _read_stat(pid))}
 
 
 def below(root: int, processes: Mapping[int, Process]) -> set[int]:
-    """The process and all its descendants."""
+    """Return the process and all its descendants."""
     found = {root} & processes.keys()
     while more := {pid for pid, process in processes.items() if process.parent in found} - found:
         found |= more
@@ -72,44 +72,44 @@ def below(root: int, processes: Mapping[int, Process]) -> set[int]:
 
 
 def tree(root: int) -> dict[int, Process]:
-    """The process and all its descendants, as they are now."""
+    """Return the process and all its descendants, as they are now."""
     processes = survey()
     return {pid: processes[pid] for pid in below(root, processes)}
 
 
 def of_sandbox(processes: Mapping[int, Process]) -> set[int]:
-    """Those of this sandbox: all that can be seen, unless this worker runs outside of any; then those below it."""
+    """Return the processes of this sandbox: all visible ones, or outside a sandbox those below this worker."""
     return set(processes) if os.getppid() in (0, 1) else below(os.getpid(), processes)
 
 
 def kill_tree(root: int) -> None:
-    """Kill the process and all its descendants at once."""
+    """Kill the process and all its descendants."""
     for pid in [root, *(tree(root).keys() - {root})]:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
 
 
 def kill_descendants() -> None:
-    """Kill all descendants of this process, the oldest first, so that none sees the end of one that it started."""
+    """Kill all descendants of this process, oldest first, so that none notices the end of a process it started."""
     for pid in sorted(tree(os.getpid()).keys() - {os.getpid()}):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
 
 
 async def end_tree(process: Child) -> None:
-    """Kill a process and all its descendants, and wait for its end, which is not seen while a pipe of it is full."""
+    """Kill a process and all its descendants, and wait for it. Its pipes are read, because a full one would block."""
     kill_tree(process.pid)
     await process.communicate()
 
 
 def marked(mark: str, pids: Iterable[int]) -> set[int]:
-    """Those that were started with this mark in their environment."""
+    """Return the processes that were started with this mark in their environment."""
     wanted = f"{MARK_NAME}={mark}".encode()
     return {pid for pid in pids if _is_marked(pid, wanted)}
 
 
 def kill_marked(mark: str) -> None:
-    """Kill every process that was started with this mark in its environment, and those that they start meanwhile."""
+    """Kill every process that was started with this mark in its environment, and those they start meanwhile."""
     for _ in range(MAX_PASSES):
         found = marked(mark, _pids())
         if not found:
@@ -120,7 +120,7 @@ def kill_marked(mark: str) -> None:
 
 
 def _is_marked(pid: int, wanted: bytes) -> bool:
-    # Of a process that is dead but not yet waited for, the environment is empty.
+    # A dead process that was not waited for has an empty environment.
     try:
         return wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
@@ -128,7 +128,7 @@ def _is_marked(pid: int, wanted: bytes) -> bool:
 
 
 def oom_kills() -> int:
-    """How often the kernel killed here for memory; 0 where it cannot be seen, then the platform tells."""
+    """Return how often the kernel killed a process for memory, or 0 where only the platform can see it."""
     for counter in _OOM_COUNTERS:
         try:
             lines = counter.read_text().splitlines()

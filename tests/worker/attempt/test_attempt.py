@@ -1,4 +1,4 @@
-"""What may go wrong during a run: outages, kills, signals and other attempts."""
+"""What may go wrong during an attempt: outages, kills, signals and other attempts."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ def running_below(worker: Worker) -> list[int]:
 
 
 def command_line(pid: int) -> bytes:
-    """What a process was started with; nothing of one that has ended, waited for or not."""
+    """The command line of a process; empty if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
@@ -35,16 +35,16 @@ def command_line(pid: int) -> bytes:
 
 
 def alive(pids: list[int]) -> list[int]:
-    """Those that still run."""
+    """The processes that still run."""
     return [pid for pid in pids if command_line(pid)]
 
 
-def child_of(worker: Worker) -> int:
-    """The agent child's process."""
+def driver_of(worker: Worker) -> int:
+    """The agent driver's process id."""
     for pid in running_below(worker):
         if b"omoi_os.worker.agents.claude.driver" in command_line(pid):
             return pid
-    raise AssertionError("the worker has no agent child")
+    raise AssertionError("the worker has no agent driver")
 
 
 async def test_an_outage_of_the_events_api_loses_nothing(worker: Worker, platform: Platform) -> None:
@@ -113,7 +113,7 @@ async def test_a_killed_agent_is_reported_as_sigkill_and_its_work_is_kept(
     await worker.start()
     await platform.wait_for(lambda: len(platform.of_type("agent.tool_use")) == 2)
     below = running_below(worker)
-    os.kill(child_of(worker), signal.SIGKILL)
+    os.kill(driver_of(worker), signal.SIGKILL)
     code, _ = await worker.end()
 
     assert code == 1
@@ -127,7 +127,7 @@ async def test_a_killed_agent_is_reported_as_sigkill_and_its_work_is_kept(
     assert git(repository, "rev-parse", BRANCH) == git(repository, "rev-parse", "main")
 
 
-async def test_sigterm_saves_unfinished_work_and_a_later_attempt_goes_on_from_it(
+async def test_sigterm_saves_unfinished_work_and_a_later_attempt_continues_from_it(
     worker: Worker, platform: Platform, repository: Path, root: Path
 ) -> None:
     platform.steps = [WRITE, HANG]

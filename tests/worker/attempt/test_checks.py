@@ -1,4 +1,4 @@
-"""The acceptance commands inside a sandbox: bounded in time and output, and nothing of them stays."""
+"""The acceptance commands inside a sandbox: bounded in time and output, and no process of them stays."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What each mode does with a task, and how it is decided that an implementation is over."""
+"""What each mode does with a task, and when an implementation is over."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ def data_of(platform: Platform, event_type: str) -> list[dict[str, Any]]:
     return [event["event_data"] for event in platform.of_type(event_type)]
 
 
-async def test_an_implementation_goes_on_in_the_same_session_until_its_checks_pass(
+async def test_an_implementation_continues_in_the_same_session_until_its_checks_pass(
     worker: Worker, platform: Platform, repository: Path
 ) -> None:
     note: dict[str, Any] = {"tool": "Bash", "input": {"command": "echo 'NOTE-1: zero is wrong' > ~/notes.md"}}
@@ -37,7 +37,7 @@ async def test_an_implementation_goes_on_in_the_same_session_until_its_checks_pa
     assert "math.comb" in git(repository, "show", f"{BRANCH}:binomial.py")
 
 
-async def test_rounds_that_change_nothing_are_not_repeated_for_ever_and_what_there_is_is_handed_in(
+async def test_iterations_that_change_nothing_end_and_the_work_so_far_is_pushed(
     worker: Worker, platform: Platform, repository: Path
 ) -> None:
     platform.steps = [WRITE, {"text": "It cannot be done."}]

@@ -1,4 +1,4 @@
-"""The agent's notes are read with care: it may put anything in their place."""
+"""The agent's notes are read with care: the agent can replace the file with anything."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A later attempt goes on with the conversation of the one before, with the real SDK and CLI."""
+"""A later attempt resumes the conversation of the previous one, with the real SDK and CLI."""
 
 import json
 import re
@@ -14,7 +14,7 @@ ANSWER = "126410606437752"
 
 
 async def killed_at_work(worker: Worker, platform: Platform) -> str:
-    """Let a first attempt be killed in its second call; its session, which is what the next one is given."""
+    """Kill a first attempt during its second call. Return its session, which the next attempt gets."""
     platform.steps = [WRITE, HANG]
     process = await worker.start()
     await platform.wait_for(lambda: any(b"toolu_1" in text for text in platform.transcripts.values()))
@@ -28,16 +28,16 @@ async def killed_at_work(worker: Worker, platform: Platform) -> str:
 
 
 def another(worker: Worker) -> Worker:
-    """The next sandbox: nothing of the first is there."""
+    """A worker in the next sandbox, without any file of the first."""
     worker = Worker(worker.platform, worker.root / "again", worker.assignment)
     worker.root.mkdir()
     return worker
 
 
-async def test_a_killed_attempt_s_conversation_is_gone_on_with(worker: Worker, platform: Platform) -> None:
+async def test_a_killed_attempt_s_conversation_is_resumed(worker: Worker, platform: Platform) -> None:
     session_id = await killed_at_work(worker, platform)
     # Two results are in the conversation: of the file that was written, and of the call that was cut off.
-    platform.steps = [{"text": "begun anew"}, {"text": "begun anew"}, EDIT, BASH, {"text": "C(50,25) = {output}"}]
+    platform.steps = [{"text": "started over"}, {"text": "started over"}, EDIT, BASH, {"text": "C(50,25) = {output}"}]
     worker = another(worker)
     await worker.start(attempt=2)
     code, said = await worker.end()
@@ -85,7 +85,7 @@ async def test_what_was_spent_before_is_not_counted_again(worker: Worker, platfo
 
 
 @pytest.mark.parametrize("content", [b"", b"no json\n", b'{"type":"user"}\n', b'{"type": "assistant", "message": 1}\n'])
-async def test_a_conversation_that_cannot_be_resumed_is_begun_anew(
+async def test_a_conversation_that_cannot_be_resumed_is_started_over(
     worker: Worker, platform: Platform, content: bytes
 ) -> None:
     platform.session = (SESSION, content)
@@ -98,10 +98,14 @@ async def test_a_conversation_that_cannot_be_resumed_is_begun_anew(
     assert "Compute C(50,25) with Python." in platform.transcripts[done["session_id"]].decode()
 
 
-async def test_a_conversation_that_the_model_refuses_is_begun_anew(worker: Worker, platform: Platform) -> None:
+async def test_a_conversation_that_the_model_refuses_is_started_over(worker: Worker, platform: Platform) -> None:
     session_id = await killed_at_work(worker, platform)
     worker = another(worker)
-    platform.steps = [{"text": "anew"}, {"text": "unused"}, {"status": 400, "message": "messages.3: no such block"}]
+    platform.steps = [
+        {"text": "started over"},
+        {"text": "unused"},
+        {"status": 400, "message": "messages.3: no such block"},
+    ]
     await worker.start(attempt=2)
     code, _ = await worker.end()
 
@@ -110,7 +114,7 @@ async def test_a_conversation_that_the_model_refuses_is_begun_anew(worker: Worke
     assert session_id in error["error"]
     assert "no such block" in error["error"]
     done = platform.events[-1]["event_data"]
-    assert (done["final_output"], done["session_id"] != session_id) == ("anew", True)
+    assert (done["final_output"], done["session_id"] != session_id) == ("started over", True)
     assert len(platform.of_type("agent.failed")) == 0
 
 

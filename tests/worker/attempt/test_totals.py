@@ -1,4 +1,4 @@
-"""What turns used together."""
+"""The totals of several turns."""
 
 from omoi_os.protocol.agent import TurnEnded, Usage
 from omoi_os.worker.attempt.totals import Totals

@@ -1,4 +1,4 @@
-"""The worker's own calls for messages, over the real API on PostgreSQL."""
+"""The worker's calls for messages, against the real API on PostgreSQL."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ from tests.builders import a_work_sandbox
 
 
 class Desk:
-    """One sandbox's API, and the hand that writes to it from outside."""
+    """One sandbox's API, and a way to send it messages."""
 
     def __init__(self, sessions: Sessions, bus: PostgresBus, sandbox_id: str, api: Api) -> None:
         self.sessions, self.bus, self.sandbox_id, self.api = sessions, bus, sandbox_id, api

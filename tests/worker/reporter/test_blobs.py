@@ -1,4 +1,4 @@
-"""Large values that wait on disk, or in memory where the disk has no room."""
+"""Large values that wait on disk, or in memory while the disk is full."""
 
 from hashlib import sha256
 from pathlib import Path

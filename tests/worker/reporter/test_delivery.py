@@ -125,7 +125,7 @@ async def test_the_first_event_goes_at_once_and_the_next_ones_together(
     await platform.wait_for(lambda: len(platform.events) == 1)
     for number in range(20):
         spool.append(Event("agent.message", {"text": str(number)}))
-        # The sender has its turn after each of them.
+        # The sender may run after each of them.
         await asyncio.sleep(0)
     await asyncio.wait_for(spool.wait_until_empty(), 30)
     task.cancel()
@@ -139,7 +139,7 @@ async def test_as_many_events_as_fit_into_a_batch_wait_for_no_more(
     root: Path, platform: Platform, blobs: Blobs
 ) -> None:
     spool = Spool(root / "spool")
-    # Whatever waits for its time alone would never be sent.
+    # With this interval, nothing is sent because of time alone.
     task = asyncio.create_task(delivery.deliver(spool, api_of(platform), blobs=blobs, flush_seconds=3600))
     spool.append(Event("agent.message", {"text": "first"}))
     await platform.wait_for(lambda: len(platform.events) == 1)
@@ -180,7 +180,7 @@ async def test_a_busy_server_is_left_alone_for_as_long_as_it_asks(
     await asyncio.wait_for(spool.wait_until_empty(), 30)
 
     assert (platform.refused, texts(platform)) == (1, ["a"])
-    # Without being asked it would have tried at once.
+    # Without Retry-After it would have retried at once.
     assert clock() - started >= 2 > 5 * delivery.FIRST_WAIT_SECONDS
 
 

@@ -1,4 +1,4 @@
-"""The gateway socket forwarder in front of a real unix socket."""
+"""The gateway port in front of a real unix socket."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -60,7 +60,7 @@ async def test_a_caller_is_let_go_when_the_gateway_stays_away(root: Path) -> Non
 
 
 async def test_the_forwarder_alone_runs_until_sigterm_and_then_goes_quietly(root: Path) -> None:
-    # The second connection is still open, and in use, when the signal comes.
+    # The second connection is still in use when the signal arrives.
     script = (
         "import os, socket; s, held = (socket.create_connection(('127.0.0.1', 8901)) for _ in range(2));"
         "s.sendall(b'hi'); s.shutdown(1); print(s.recv(99).decode(), flush=True);"

@@ -1,4 +1,4 @@
-"""The HTTP client against servers that answer in every legal way, and in some that are not."""
+"""The HTTP client against servers that answer in every legal way, and in some illegal ones."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 
 @asynccontextmanager
 async def serving(handler: Handler) -> AsyncIterator[str]:
-    """A server of bytes; at the end its connections are closed too."""
+    """Run a server of bytes, and close its connections at the end."""
     tasks: list[asyncio.Task[None]] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -17,7 +17,7 @@ from tests.worker.platform import API, TOKEN, Platform
 
 
 class Heard:
-    """Whoever gets the messages."""
+    """Receives the messages."""
 
     def __init__(self) -> None:
         self.queue: asyncio.Queue[Message] = asyncio.Queue()

@@ -1,4 +1,4 @@
-"""What waits to be sent is bounded on disk, and nothing of it is dropped: whoever appends waits."""
+"""Unsent events are bounded on disk, and none is dropped: the agent waits."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ from tests.worker.platform import Platform, Step
 from tests.worker.reporter.test_spool import full_disk
 
 MAX_BYTES = 100_000
-#: So much is said that a bound of this many bytes is soon reached, and is known afterwards.
+#: Enough output to reach a small limit soon, with a known total.
 CALLS = 16
 WORK: list[Step] = [
     *(
@@ -25,7 +25,7 @@ WORK: list[Step] = [
     ),
     {"text": "done"},
 ]
-#: Runs a command where a folder is a disk of its own with little room, for any user.
+#: Runs a command in which a folder is a small separate disk, as any user.
 SMALL_DISK = 'mkdir -p "$0" && mount -t tmpfs -o size=128k tmpfs "$0" && exec "$@"'
 EVENT = Event("agent.message", {"text": "x" * 1000})
 
@@ -121,7 +121,7 @@ async def until_full(platform: Platform) -> None:
 
 
 async def assert_agent_waits(platform: Platform) -> None:
-    """It beats, and does nothing."""
+    """Whether the worker sends heartbeats while the agent waits."""
     calls, beats = platform.model_calls, len(platform.heartbeats)
     await platform.wait_for(lambda: len(platform.heartbeats) >= beats + 5)
     assert (platform.model_calls, calls < CALLS) == (calls, True)
@@ -145,7 +145,7 @@ async def test_an_agent_waits_while_too_much_waits_to_be_sent_and_goes_on_when_i
     await until_full(platform)
     await assert_agent_waits(platform)
     waiting = worker.paths.spool.stat().st_size
-    # The bound, and the event that reached it.
+    # The limit, and the event that reached it.
     assert 60_000 <= waiting < 60_000 + 30_000
 
     platform.batch_status = None

@@ -27,7 +27,7 @@ def file(root: Path) -> Path:
 
 @pytest.fixture
 async def transcripts(platform: Platform, root: Path, file: Path) -> AsyncIterator[Transcripts]:
-    """What saves it, at work."""
+    """The uploader, running."""
     transcripts = Transcripts(Api(f"{platform.url}{API}/events", TOKEN), WorkerPaths(home=root / "home"), load_agent())
     saving = asyncio.create_task(transcripts.save_turns())
     yield transcripts

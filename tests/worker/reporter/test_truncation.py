@@ -1,4 +1,4 @@
-"""What is cut, what is kept, what is made storable."""
+"""Values are truncated, kept in blobs and made storable."""
 
 import hashlib
 import json

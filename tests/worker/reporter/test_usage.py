@@ -1,4 +1,4 @@
-"""What a heartbeat tells of resources, measured on real processes."""
+"""The resources in a heartbeat, measured on real processes."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from omoi_os.worker.startup.driver_start import MARK_NAME
 
 MARK = "0123456789abcdef"
 
-#: An agent's child, its CLI, and, told by a line on stdin, what a tool starts: it says its process id when it runs.
+#: A driver, its CLI, and the processes of tools, which a line on stdin starts and which print their process id.
 AGENT = """
 import subprocess, sys
 subprocess.run([sys.executable, "-I", "-S", "-c", sys.argv[1]])
@@ -37,14 +37,14 @@ for line in sys.stdin:
 
 
 class Tools:
-    """Starts what tools start, below a stand-in for the agent's child."""
+    """Starts processes as tools do, below a stand-in for the agent driver."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         self.agent = AgentProcesses(process.pid, MARK)
 
     async def start(self, kind: str) -> int:
-        """The process id of what was started."""
+        """Start a process and return its id."""
         assert self._process.stdin
         self._process.stdin.write(f"{kind}\n".encode())
         return await self.said()
@@ -72,14 +72,14 @@ async def tools() -> AsyncIterator[Tools]:
 
 
 async def until(happened: Callable[[], bool]) -> None:
-    """Look at processes again and again: nothing reports what one of somebody else's does."""
+    """Poll until it happened: nothing notifies us about other processes."""
     async with asyncio.timeout(30):
         while not happened():  # noqa: ASYNC110  processes of the kernel set no event
             await asyncio.sleep(0.01)
 
 
 async def asleep(pid: int) -> None:
-    """Wait until a process that was to become `sleep` has done so and waits: loading it takes time of its own."""
+    """Wait until a process has become `sleep` and waits."""
     await until(lambda: bool(re.match(r"\d+ \(sleep\) S ", Path(f"/proc/{pid}/stat").read_text())))
 
 

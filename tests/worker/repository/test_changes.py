@@ -1,4 +1,4 @@
-"""What a call changed, found by comparing real workspaces with real git."""
+"""The changes of a tool call, found in real workspaces with real git."""
 
 import itertools
 import os
@@ -38,7 +38,7 @@ async def changes(workspace: Path, root: Path) -> Changes:
 
 
 def sh(folder: Path, command: str) -> None:
-    """What Bash would run."""
+    """Run a shell command in the workspace."""
     identity = {f"GIT_{who}_{what}": "t" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     environ = {**os.environ, **identity}
     subprocess.run(["sh", "-ec", command], cwd=folder, check=True, env=environ, capture_output=True)
@@ -183,7 +183,7 @@ async def test_very_many_files_are_told_up_to_a_number(
     sh(workspace, "for n in 1 2 3 4 5 6 7 8; do echo $n > f$n; done")
     compared = await changes.compare()
 
-    assert (len(compared.edits), compared.untold) == (5, 3)
+    assert (len(compared.edits), compared.omitted) == (5, 3)
     assert all(edit["full_diff"] for edit in compared.edits)
 
 

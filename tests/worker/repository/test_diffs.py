@@ -1,4 +1,4 @@
-"""Diffs, judged by git itself."""
+"""Diffs, checked by git itself."""
 
 import random
 import subprocess
@@ -10,7 +10,7 @@ from omoi_os.worker.repository.diffs import diff_patch, diff_texts
 
 
 def apply(folder: Path, name: str, old: str | None, diff: str) -> str | None:
-    """What git makes of the old text and the diff; None when the file is gone."""
+    """Return the result of applying a diff with git; None if the file is deleted."""
     file = folder / name
     file.unlink(missing_ok=True)
     if old is not None:

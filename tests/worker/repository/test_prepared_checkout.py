@@ -1,4 +1,4 @@
-"""A workspace that began with a prepared checkout, against a real git server."""
+"""A workspace with a prepared checkout, against a real git server."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ def checkout(worker: Worker) -> Repository:
 
 @pytest.fixture
 async def workspace(checkout: Repository, repository: Path) -> Path:
-    """The workspace as a provider would show it, with files that a clone would write anew."""
+    """The workspace as a provider prepares it."""
     git(repository, "clone", "--quiet", "--mirror", str(repository), str(checkout.paths.mirror))
     checkout.workspace.mkdir(exist_ok=True)
     await mirror_checkouts._check_out(

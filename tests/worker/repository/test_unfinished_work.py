@@ -1,4 +1,4 @@
-"""Unfinished work is saved from any checkout, and the next attempt goes on from it."""
+"""Unfinished work is saved from any checkout, and the next attempt continues from it."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ def checkout(worker: Worker) -> Repository:
 
 @pytest.fixture
 def later(worker: Worker, root: Path) -> Repository:
-    """The checkout of the next attempt, in a sandbox of its own."""
+    """The checkout of the next attempt, in another sandbox."""
     return Repository(
         replace(worker.paths, workspace=root / "later", home=root / "later-home"),
         worker.assignment,
@@ -205,7 +205,7 @@ async def test_a_refused_token_is_final_and_an_absent_platform_is_not(
 
     monkeypatch.setattr(unfinished_work, "PUSH_TRIES", 1)
     await platform.stop()
-    with pytest.raises(GitError, match="beside it") as absent:
+    with pytest.raises(GitError, match="with a new repository") as absent:
         await save_unfinished_work(checkout, base)
     assert not absent.value.final
 

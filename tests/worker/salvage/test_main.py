@@ -1,4 +1,4 @@
-"""Salvage, run as `exec` would run it: nothing that a sandbox holds is lost with its worker."""
+"""Salvage, run as `exec` would run it: nothing in a sandbox is lost with its worker."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ ENDINGS = {"agent.completed", "agent.failed", "agent.shutdown"}
 
 
 async def leave_behind(worker: Worker) -> None:
-    """What a worker that was killed at work leaves: a checkout with changes, a spool with a blob, a transcript."""
+    """Create what a killed worker leaves: a checkout with changes, a spool with a blob, a transcript."""
     worker.home.mkdir()
     await Repository(worker.paths, worker.assignment, TOKEN, dict(os.environ)).check_out()
     (worker.workspace / "half.py").write_text("half\n")
@@ -40,7 +40,7 @@ async def leave_behind(worker: Worker) -> None:
     session.write_text('{"type": "user"}\n')
 
 
-async def test_a_killed_worker_loses_nothing_and_the_next_attempt_goes_on(
+async def test_a_killed_worker_loses_nothing_and_the_next_attempt_continues(
     worker: Worker, platform: Platform, repository: Path
 ) -> None:
     platform.steps = [WRITE, HANG]

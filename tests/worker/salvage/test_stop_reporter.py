@@ -1,4 +1,4 @@
-"""Ending the reporter from another process."""
+"""Stopping the reporter from another process."""
 
 import asyncio
 import signal

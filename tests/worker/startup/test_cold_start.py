@@ -1,4 +1,4 @@
-"""The worker's first event: on disk and on its way before anything slow is imported, and stored once."""
+"""The worker's first event is spooled and sent before anything slow is imported, and stored once."""
 
 import asyncio
 import socket
@@ -18,7 +18,7 @@ from omoi_os.worker.startup.cold_start import EarlyStart, report_start
 from tests.worker.conftest import BRANCH, Worker
 from tests.worker.platform import Platform
 
-#: What takes longer to import than Python takes to start.
+#: Modules that take milliseconds to import.
 SLOW = {"asyncio", "json", "socket", "selectors", "ssl", "re", "dataclasses", "pathlib", "typing", "enum", "signal"}
 
 

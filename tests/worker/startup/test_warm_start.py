@@ -1,4 +1,4 @@
-"""A warm sandbox: the worker waits without a task, takes one, and takes no other."""
+"""A warm sandbox: the worker waits without a task, accepts one, and no other."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ async def waiting(worker: Worker) -> Worker:
 
 
 async def hand_over(worker: Worker, variables: dict[str, str] | None) -> tuple[int, str]:
-    """Hand variables over, or, with none, wait until a worker is ready."""
+    """Hand variables over, or without any wait until the worker is ready."""
     stdin = json.dumps(variables).encode() if variables is not None else b""
     code, _, said = await worker.run(handover_argv(), worker.where, stdin=stdin)
     return code, said

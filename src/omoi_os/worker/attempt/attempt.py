@@ -182,7 +182,7 @@ class Attempt:
         return self.inbox.waiting
 
     async def _release(self, link: DriverLink) -> None:
-        """End an agent that lingered in vain, and save the rest of its transcript."""
+        """End an agent that got no further message, and save the rest of its transcript."""
         if self._assignment.linger_seconds > 0:
             await link.end()
             await self._ending.save_transcript()

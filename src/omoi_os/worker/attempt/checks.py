@@ -1,4 +1,4 @@
-"""Checks: the acceptance commands, run inside the sandbox for the agent's sake. The verdict is the platform's."""
+"""Run the acceptance commands inside the sandbox, for the agent. The platform runs them again for the verdict."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from omoi_os.worker.processes import kill_marked, kill_tree
 from omoi_os.worker.startup.driver_start import MARK_NAME
 
 CHECK_SECONDS = 900.0
-#: What is kept of a check's output: its end, where the verdict usually stands.
+#: How much of the end of a check's output is kept.
 OUTPUT_BYTES = 8 * 1024
 CHUNK_BYTES = 64 * 1024
 LEFT_BEHIND_SECONDS = 1.0
 
-#: What `timeout` answers for a command that took too long.
+#: The exit code of `timeout` for a command that took too long.
 EXIT_TIMED_OUT = 124
 
 
 async def run_checks(
     commands: Sequence[str], *, workspace: Path, environ: Mapping[str, str], seconds: float = CHECK_SECONDS
 ) -> list[dict[str, Any]]:
-    """Every command in order, stopping at the first that fails; each as `{command, exit_code, output}`."""
+    """Run the commands in order until one fails. Return each as `{command, exit_code, output}`."""
     checks: list[dict[str, Any]] = []
     for command in commands:
         exit_code, output = await _run(command, workspace=workspace, environ=environ, seconds=seconds)
@@ -36,7 +36,7 @@ async def run_checks(
 
 
 async def _run(command: str, *, workspace: Path, environ: Mapping[str, str], seconds: float) -> tuple[int, str]:
-    """Attempt one command to its end and take everything that it started along."""
+    """Run one command, and kill everything it started when it ends."""
     mark = secrets.token_hex(8)
     reading, writing = os.pipe()
     process = await asyncio.create_subprocess_exec(
@@ -61,16 +61,16 @@ async def _run(command: str, *, workspace: Path, environ: Mapping[str, str], sec
         if process.returncode is None:
             kill_tree(process.pid)
             await process.wait()
-        # A server that the command left behind would change what the next one finds.
+        # A server that the command left behind would affect the next command.
         kill_marked(mark)
-        # Nobody writes any more, unless something got away; that is not waited for.
+        # Nothing writes any more, unless a process escaped; do not wait for that one.
         await asyncio.wait({printing}, timeout=LEFT_BEHIND_SECONDS)
         printing.cancel()
     return code, output[-OUTPUT_BYTES:].decode(errors="replace").replace("\0", "")
 
 
 async def _collect(reading: int, output: bytearray) -> None:
-    """Keep the end of what is printed."""
+    """Collect the end of the output."""
     reader = asyncio.StreamReader()
     pipe = os.fdopen(reading, "rb", buffering=0)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
@@ -85,5 +85,5 @@ async def _collect(reading: int, output: bytearray) -> None:
 
 
 def describe(checks: Sequence[Mapping[str, Any]]) -> str:
-    """The checks as a person would have seen them in a terminal."""
+    """Return the checks as they would look in a terminal."""
     return "\n\n".join(f"$ {check['command']}\n(exit code {check['exit_code']})\n{check['output']}" for check in checks)

@@ -1,4 +1,4 @@
-"""Notes: what the agent writes down for itself, beside the repository, to be carried from round to round."""
+"""The agent's notes, which it keeps beside the repository from one iteration to the next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_BYTES = 8 * 1024
 
 
 def read_notes(path: Path) -> str:
-    """The end of the notes; nothing when there are none or when the file is no plain one."""
+    """Return the end of the notes, or an empty text if there is no regular file."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

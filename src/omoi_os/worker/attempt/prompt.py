@@ -1,4 +1,4 @@
-"""The prompt: what the agent is told, from the assignment."""
+"""The prompts for the agent, from the assignment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TASK_TRIES = 10
 
 
 async def with_description(assignment: Assignment, api: Api) -> Assignment:
-    """The assignment with its description, fetched if it is too long for a variable. Raises `HttpError`."""
+    """Return the assignment with its description, fetched if it was too long for a variable. Raises `HttpError`."""
     for number in range(1, TASK_TRIES + 1):
         if assignment.description is not None:
             break
@@ -32,10 +32,10 @@ async def with_description(assignment: Assignment, api: Api) -> Assignment:
 
 
 def prompt(assignment: Assignment, found: Sequence[Mapping[str, Any]] | None = None) -> str:
-    """The task itself. The assignment must have its description by now; `found` is what its checks say already."""
+    """Return the first prompt. The assignment must have its description; `found` are results of its checks."""
     parts = [f"# {assignment.title}", assignment.description or ""]
     if found:
-        parts.append(f"This is how the acceptance commands end on what is there:\n\n{describe(found)}")
+        parts.append(f"These are the results of the acceptance commands:\n\n{describe(found)}")
     elif assignment.acceptance:
         commands = "\n".join(f"- `{command}`" for command in assignment.acceptance)
         parts.append(f"The work is accepted when each of these commands exits with 0:\n{commands}")
@@ -45,27 +45,27 @@ def prompt(assignment: Assignment, found: Sequence[Mapping[str, Any]] | None = N
 
 
 def resumed_prompt(assignment: Assignment) -> str:
-    """What an agent is told that has the conversation of the attempt before; the task stands in there."""
+    """Return the first prompt of a resumed conversation, which contains the task already."""
     parts = [f"{NOT_ACCEPTED} {assignment.feedback}"] if assignment.feedback else []
     parts.append(
-        f"This is a new attempt at the task “{assignment.title}”, in a new sandbox. Your files are as they were saved "
-        "last, and no process of yours runs any more. Look at what is there, then go on until the task is done."
+        f"This is a new attempt at the task “{assignment.title}”, in a new sandbox. Your files are as they were last "
+        "saved, and none of your processes is running. Check the current state, then continue until the task is done."
     )
     return "\n\n".join(parts)
 
 
 def guidance(assignment: Assignment, *, notes: Path) -> str:
-    """What is added to the system prompt: how work is handed in here."""
+    """Return the addition to the system prompt: how work is done here."""
     parts = [
-        f"You work alone in a sandbox, on the git branch {assignment.branch_name}; nobody can answer questions.",
-        "People may send you messages while you work, in texts that begin with [message …]: do what they say.",
+        f"You work alone in a sandbox, on the git branch {assignment.branch_name}. Nobody can answer questions.",
+        "People may send you messages while you work, in texts that start with [message …]. Follow them.",
         "If the repository has a CLAUDE.md or an AGENTS.md, read it first.",
     ]
     if assignment.mode == ExecutionMode.IMPLEMENTATION:
-        parts.append("Do not push: when you are done, whatever you changed is committed and pushed for you.")
-        parts.append(f"Write down in {notes} what you find out and what is left: you will be shown it in later rounds.")
+        parts.append("Do not push: when you are done, your changes are committed and pushed for you.")
+        parts.append(f"Keep notes of your findings and open points in {notes}: you will see them in later iterations.")
     else:
-        parts.append("Change no files: what is wanted is your report, as your last message.")
+        parts.append("Do not change files. Your last message is your report.")
     if assignment.acceptance and assignment.mode == ExecutionMode.IMPLEMENTATION:
         parts.append("The acceptance commands in the task must pass: run them before you finish.")
     return "\n".join(parts)

@@ -1,4 +1,4 @@
-"""What a sandbox may ask of the API: its own events, blobs, transcript, messages and task."""
+"""The API calls of a sandbox: its own events, blobs, transcript, messages and task."""
 
 from __future__ import annotations
 
@@ -14,50 +14,50 @@ from omoi_os.protocol.events import Event
 from omoi_os.protocol.messages import Message
 from omoi_os.worker.reporter import http
 
-#: Longer than the gateway port keeps a caller waiting, so that a restart of the gateway is not an error.
+#: Longer than the gateway port waits for the gateway, so that a restart of the gateway is not an error.
 TIMEOUT_SECONDS = 60.0
 
-#: A conversation that is longer than this fits no model.
+#: A longer conversation would not fit any model.
 MAX_SESSION_BYTES = 64 * 1024 * 1024
 
 
 class Superseded(Exception):
-    """This attempt has ended on the platform's side: nothing more from it counts."""
+    """The platform has ended this attempt and accepts nothing more from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One sandbox's own part of the API. Every call raises `http.HttpError` or `Superseded`."""
+    """The API for one sandbox. Every call may raise `http.HttpError` or `Superseded`."""
 
     #: `CALLBACK_URL`: the sandbox's events endpoint.
     events_url: str
     token: str
-    #: How long a request may take that has no limit of its own.
+    #: The timeout of requests that do not set another.
     timeout: float = TIMEOUT_SECONDS
 
     async def post_batch(self, events: Sequence[bytes]) -> http.Answer:
-        """Post events that are JSON already."""
+        """Post events that are encoded as JSON."""
         body = b'{"events":[' + b",".join(events) + b"]}"
         return await self._send("POST", self.events_url + "/batch", body=body, content_type="application/json")
 
     async def answer_to_first(self, connection: int) -> http.Answer:
-        """The answer to the batch that was posted on this descriptor before the rest of the worker was there."""
+        """Return the answer to the batch that the first stage posted on this descriptor."""
         answer = await http.receive(socket.socket(fileno=connection), timeout=self.timeout)
         return _checked(answer, f"POST {self.events_url}/batch")
 
     async def post_event(self, event: Event, *, timeout: float) -> http.Answer:
-        """Post one event, once."""
+        """Post one event without retries."""
         body = json.dumps(event.to_json()).encode()
         return await self._send("POST", self.events_url, body=body, content_type="application/json", timeout=timeout)
 
     async def put_blob(self, digest: str, content: Path | bytes) -> http.Answer:
-        """Keep a large value, named by its SHA-256."""
+        """Upload a large value under its SHA-256."""
         return await self._send(
             "PUT", f"{self._sandbox}/blobs/{digest}", body=content, content_type="application/octet-stream"
         )
 
     async def put_transcript(self, session_id: str, part: http.FilePart, *, timeout: float) -> http.Answer:
-        """Keep a part of the agent's session, so that another sandbox can resume it; 409 when it does not fit."""
+        """Upload a part of the transcript. The status is 409 if it does not follow what the server has."""
         return await self._send(
             "PUT",
             f"{self._sandbox}/transcript?session_id={quote(session_id, safe='')}&offset={part.start}",
@@ -67,14 +67,14 @@ class Api:
         )
 
     async def get_task(self) -> dict[str, Any]:
-        """The task's own row, for descriptions too long for a variable."""
+        """Return the task, for a description that is too long for a variable."""
         answer = await self._send("GET", f"{self._sandbox}/task")
         if answer.status != 200:
             raise http.HttpError(f"GET {self._sandbox}/task answered {answer.status}")
         return answer.json()
 
     async def poll_messages(self, *, wait: float, after: str | None = None) -> list[Message]:
-        """Wait for messages that are not acknowledged, oldest first; those up to `after` are held already."""
+        """Wait for unacknowledged messages after the id `after`, oldest first."""
         beyond = f"&after={quote(after, safe='')}" if after else ""
         url = f"{self._sandbox}/messages?wait={wait:g}{beyond}"
         answer = await self._send("GET", url, timeout=wait + self.timeout)
@@ -84,10 +84,10 @@ class Api:
         try:
             return [Message.from_json(item) for item in items]
         except ValueError as error:
-            raise http.HttpError(f"GET {url} answered with something that is {error}") from None
+            raise http.HttpError(f"GET {url} answered with an item that is {error}") from None
 
     async def acknowledge_messages(self, message_ids: Sequence[str]) -> None:
-        """Ask for these no more. Saying so again does no harm."""
+        """Acknowledge messages, so that the server does not return them again. Can be repeated."""
         body = json.dumps({"message_ids": list(message_ids)}).encode()
         url = f"{self._sandbox}/messages/ack"
         answer = await self._send("POST", url, body=body, content_type="application/json")
@@ -95,7 +95,7 @@ class Api:
             raise http.HttpError(f"POST {url} answered {answer.status}")
 
     async def get_session(self) -> tuple[str, bytes] | None:
-        """The conversation that this attempt goes on with, and its id; None when there is none."""
+        """Return the id and transcript of the conversation that this attempt resumes, or None."""
         answer = await self._send("GET", f"{self._sandbox}/session", max_bytes=MAX_SESSION_BYTES)
         if answer.status == 404:
             return None
@@ -132,7 +132,7 @@ def _checked(answer: http.Answer, request: str) -> http.Answer:
 
 
 def _is_conflict(answer: http.Answer) -> bool:
-    """Whether a 409 is about what was sent, and not about who sent it."""
+    """Return whether a 409 concerns the content of a request and not its sender."""
     try:
         return answer.json().get("code") == "conflict"
     except http.HttpError:

@@ -1,4 +1,4 @@
-"""Blobs: large values that wait to be put, each in a file named by its hash."""
+"""Blobs: large values that wait to be uploaded, each in a file named by its hash."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ MAX_BLOB_BYTES = 32 * 1024 * 1024
 
 
 class Blobs:
-    """A folder of large values. One that the disk refuses is held in memory until there is room: see `room`."""
+    """A folder of large values. A value that a full disk refuses is held in memory; see `SpoolLimit`."""
 
     def __init__(self, folder: Path) -> None:
-        """Use a folder, which need not be there; what an earlier worker left in it still waits."""
+        """Use a folder, which need not exist. Values that an earlier worker left still wait."""
         self._folder = folder
         self._held: dict[str, bytes] = {}
         self._sizes: dict[str, int] = {}
         for path in list(folder.iterdir()) if folder.is_dir() else []:
             if path.suffix:
-                # Half written by a worker that was killed.
+                # A killed worker left it incomplete.
                 _remove(path)
             else:
                 self._sizes[path.name] = path.stat().st_size
 
     @property
     def size(self) -> int:
-        """How many bytes the files have."""
+        """The size of all files in bytes."""
         return sum(self._sizes.values())
 
     def keep(self, content: bytes) -> str | None:
-        """Keep a large value until it is put, and return its hash; None when it is too large for that."""
+        """Keep a value until it is uploaded, and return its hash, or None if it is too large."""
         if len(content) > MAX_BLOB_BYTES:
             return None
         digest = hashlib.sha256(content).hexdigest()
@@ -39,18 +39,18 @@ class Blobs:
         return digest
 
     def find(self, digest: str) -> Path | bytes | None:
-        """A value that is not put yet."""
+        """Return a value that is not uploaded yet."""
         path = self._folder / digest
         return self._held.get(digest) or (path if path.is_file() else None)
 
     def forget(self, digest: str) -> None:
-        """Drop a value that was put."""
+        """Remove a value that was uploaded."""
         self._held.pop(digest, None)
         self._sizes.pop(digest, None)
         (self._folder / digest).unlink(missing_ok=True)
 
     def settle(self) -> bool:
-        """Write what is held in memory; whether all of it is on disk now."""
+        """Write values that are held in memory. Return whether all of them are on disk now."""
         for digest, content in list(self._held.items()):
             if not self._write(digest, content):
                 return False
@@ -71,7 +71,7 @@ class Blobs:
 
 
 def _remove(path: Path) -> None:
-    """Leave nothing half written where there is no room for it."""
+    """Remove an incomplete file."""
     try:
         path.unlink(missing_ok=True)
     except OSError:

@@ -1,4 +1,4 @@
-"""Delivery: sends the spool in batches and again until acknowledged; beats the heart beside it."""
+"""Delivery: send the spool in batches until they are acknowledged, and heartbeats beside them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from omoi_os.worker.reporter.spool import Spool
 
 MAX_BATCH_EVENTS = 100
 MAX_BATCH_BYTES = 512 * 1024
-#: The first event after a pause goes at once, the next ones when there are enough of them or after this.
+#: The first event after a pause is sent at once; later ones when a batch is full or after this time.
 FLUSH_SECONDS = 0.05
 FIRST_WAIT_SECONDS = 0.2
 LONGEST_WAIT_SECONDS = 5.0
@@ -27,11 +27,11 @@ HEARTBEAT_TIMEOUT_SECONDS = 10.0
 
 
 class _Refused(Exception):
-    """The server takes this batch in no case: it is too large or makes no sense to it."""
+    """The server will not accept this batch: it is too large or invalid."""
 
 
 class _Busy(HttpError):
-    """The server takes nothing now, and may have said for how long."""
+    """The server accepts nothing now, and may have said for how long."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(f"the server is busy: {answer.status}")
@@ -41,9 +41,9 @@ class _Busy(HttpError):
 async def deliver(
     spool: Spool, api: Api, *, blobs: Blobs, sent: int | None = None, flush_seconds: float = FLUSH_SECONDS
 ) -> NoReturn:
-    """Send what is spooled, for ever, through any outage. Ends only by `Superseded`.
+    """Send what is spooled, forever, through any outage. Raises `Superseded`.
 
-    `sent` is the connection on which the first event was posted already; without a good answer it is sent again.
+    `sent` is the connection on which the first stage posted the first event; without an answer it is sent again.
     """
     if sent is not None:
         with contextlib.suppress(HttpError, _Refused):
@@ -64,7 +64,7 @@ async def deliver(
             await spool.sync()
             spool.acknowledge(await _send(batch, api, blobs=blobs))
         except _Refused:
-            # Only the refused event itself may shrink, and it is found by halving.
+            # Halve the batch until only the refused event is left; that one is replaced.
             if len(batch) > 1:
                 limit = max(1, len(batch) // 2)
                 continue
@@ -76,13 +76,13 @@ async def deliver(
         if spool.acked > before:
             limit, wait = min(MAX_BATCH_EVENTS, limit * 2), FIRST_WAIT_SECONDS
         else:
-            # Not before it was asked for, and not all workers at the same moment.
+            # Respect Retry-After, and do not let all workers retry at the same moment.
             await asyncio.sleep(asked + wait * random.uniform(0.5, 1.0))  # noqa: S311
             wait = min(LONGEST_WAIT_SECONDS, wait * 2)
 
 
 async def _send(batch: list[Event], api: Api, *, blobs: Blobs) -> int:
-    """Post one batch, its blobs first; returns the last number that the server has."""
+    """Upload the blobs of a batch, then post it. Return the last number that the server has."""
     for event in batch:
         await _put_blobs(event, api, blobs=blobs)
     return _last_seq(await api.post_batch([json.dumps(event.to_json()).encode() for event in batch]))
@@ -102,7 +102,7 @@ def _last_seq(answer: Answer) -> int:
 
 
 async def _put_blobs(event: Event, api: Api, *, blobs: Blobs) -> None:
-    """Put the large values that an event names and that are still here."""
+    """Upload the blobs of an event that are still here."""
     for digest in blob_digests(event.event_data):
         content = blobs.find(digest)
         if content is None:
@@ -112,12 +112,12 @@ async def _put_blobs(event: Event, api: Api, *, blobs: Blobs) -> None:
             raise _Busy(answer)
         if answer.status >= 500 or answer.status in (404, 408):
             raise HttpError(f"the blob was answered with {answer.status}")
-        # Any other refusal is final: the event goes without its blob rather than never.
+        # Any other refusal is final: an event without its blob is better than none.
         blobs.forget(digest)
 
 
 async def _send_stub(event: Event, *, spool: Spool, api: Api) -> None:
-    """Send a small event in place of one that the server refuses, so that the others can follow."""
+    """Send a small event in place of a refused one, so that the others can follow."""
     data: dict[str, Any] = {"dropped": "The server refused this event.", "size": len(json.dumps(event.event_data))}
     try:
         answer = await api.post_batch([json.dumps(replace(event, event_data=data).to_json()).encode()])
@@ -129,7 +129,7 @@ async def _send_stub(event: Event, *, spool: Spool, api: Api) -> None:
 
 
 async def beat(api: Api, status: Callable[[], Awaitable[dict[str, Any]]], *, every: float) -> NoReturn:
-    """Report that the worker lives, whatever the agent does. Best effort; ends only by `Superseded`."""
+    """Send heartbeats, whatever the agent does. A failed one is not repeated. Raises `Superseded`."""
     while True:
         await asyncio.sleep(every)
         event = Event(EventType.AGENT_HEARTBEAT, await status(), source=EventSource.WORKER)

@@ -1,4 +1,4 @@
-"""Forward a loopback port inside the sandbox that leads to the gateway's unix socket."""
+"""Forward a loopback port inside the sandbox to the gateway socket."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from omoi_os.protocol.paths import GATEWAY_PORT
 from omoi_os.worker.paths import WorkerPaths
 
-#: How long a caller is kept waiting while the gateway is away.
+#: How long a connection waits while the gateway is down.
 CONNECT_SECONDS = 30.0
 RETRY_SECONDS = 0.1
 CHUNK_BYTES = 64 * 1024
@@ -19,11 +19,11 @@ Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def open_gateway_port(socket: Path, *, port: int = GATEWAY_PORT, wait: float = CONNECT_SECONDS) -> asyncio.Server:
-    """Listen on loopback. Each connection reaches the socket afresh, so a restarted gateway is found again."""
+    """Listen on loopback. Each connection opens the gateway socket again, so a restarted gateway is found."""
 
     serving: set[asyncio.Task[None]] = set()
 
-    # Tasks of our own: those that asyncio makes from an async callback complain when the worker ends before them.
+    # Not an async callback: asyncio logs an error for its tasks if the worker exits before them.
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(serve(reader, writer))
         serving.add(task)
@@ -41,7 +41,7 @@ async def open_gateway_port(socket: Path, *, port: int = GATEWAY_PORT, wait: flo
 
 
 async def _connect(socket: Path, *, wait: float) -> Pair:
-    """Connect, trying again while nobody listens; there is no wake-up for a socket that comes back."""
+    """Connect, retrying while the gateway does not listen: nothing notifies us when it does."""
     deadline = asyncio.get_running_loop().time() + wait
     while True:
         try:
@@ -53,15 +53,15 @@ async def _connect(socket: Path, *, wait: float) -> Pair:
 
 
 async def _join(one: Pair, other: Pair) -> None:
-    """Carry bytes both ways until both directions have ended."""
+    """Copy bytes in both directions until both have ended."""
     try:
-        await asyncio.gather(_carry(one[0], other[1]), _carry(other[0], one[1]))
+        await asyncio.gather(_copy(one[0], other[1]), _copy(other[0], one[1]))
     finally:
         for _, writer in (one, other):
             writer.close()
 
 
-async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
         while chunk := await reader.read(CHUNK_BYTES):
             writer.write(chunk)
@@ -69,7 +69,7 @@ async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         if writer.can_write_eof():
             writer.write_eof()
     except OSError:
-        # One side is gone: end the other direction too, or its reader would wait for ever.
+        # One side is gone: end the other direction too, or its reader would wait forever.
         writer.transport.abort()
 
 

@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 client over asyncio streams: one request per connection, bounded answers."""
+"""A small HTTP/1.1 client on asyncio streams: one request per connection, bounded answers."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from urllib.parse import urlsplit
 
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
-#: However long a server asks to be left alone.
+#: The longest Retry-After that is respected.
 MAX_RETRY_AFTER_SECONDS = 60.0
 
 
 class HttpError(Exception):
-    """The request did not get a whole answer; it may or may not have arrived."""
+    """The request got no complete answer; it may or may not have arrived."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A part of a file, to be sent from disk."""
+    """A part of a file, sent from disk."""
 
     path: Path
     start: int
@@ -33,14 +33,14 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A status, a body and headers, whose names are in small letters."""
+    """A status, a body and headers with lower-case names."""
 
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def json(self) -> dict[str, Any]:
-        """The body as a JSON object; `HttpError` when it is none."""
+        """Return the body as a JSON object. Raises `HttpError`."""
         try:
             value = json.loads(self.body)
         except ValueError:
@@ -50,7 +50,7 @@ class Answer:
         return value
 
     def retry_after(self) -> float:
-        """The seconds after which a server that is busy wants to be asked again; 0 when it does not say."""
+        """Return the seconds of Retry-After, or 0."""
         asked = self.headers.get("retry-after", "")
         return min(float(asked), MAX_RETRY_AFTER_SECONDS) if asked.isascii() and asked.isdigit() else 0.0
 
@@ -64,20 +64,20 @@ async def request(
     timeout: float,
     max_bytes: int = MAX_ANSWER_BYTES,
 ) -> Answer:
-    """Send a request and read its answer; a `Path` or a `FilePart` of one is sent from disk, bit by bit."""
+    """Send a request and read its answer. A `Path` or `FilePart` is sent from disk in chunks. Raises `HttpError`."""
     try:
         async with asyncio.timeout(timeout):
-            return await _exchange(method, url, headers=headers, body=body, max_bytes=max_bytes)
+            return await _send_request(method, url, headers=headers, body=body, max_bytes=max_bytes)
     except TimeoutError:
         raise HttpError(f"{method} {url}: no answer within {timeout:g} s") from None
     except EOFError:
-        raise HttpError(f"{method} {url}: the connection was closed before the answer was whole") from None
+        raise HttpError(f"{method} {url}: the connection was closed before the answer was complete") from None
     except (OSError, ValueError, asyncio.LimitOverrunError) as error:
         raise HttpError(f"{method} {url}: {error or type(error).__name__}") from error
 
 
 async def receive(connection: socket.socket, *, timeout: float) -> Answer:
-    """Read the answer to a request that was sent on a connection; it is closed afterwards."""
+    """Read the answer to a request that was sent on a connection, and close it. Raises `HttpError`."""
     try:
         async with asyncio.timeout(timeout):
             reader, writer = await asyncio.open_connection(sock=connection)
@@ -86,10 +86,10 @@ async def receive(connection: socket.socket, *, timeout: float) -> Answer:
             finally:
                 writer.transport.abort()
     except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
-        raise HttpError(f"no whole answer to the first event: {error or type(error).__name__}") from error
+        raise HttpError(f"no complete answer to the first event: {error or type(error).__name__}") from error
 
 
-async def _exchange(
+async def _send_request(
     method: str, url: str, *, headers: Mapping[str, str], body: bytes | Path | FilePart, max_bytes: int
 ) -> Answer:
     parts = urlsplit(url)
@@ -103,15 +103,15 @@ async def _exchange(
         lines = [f"{method} {target} HTTP/1.1", f"Host: {parts.netloc}", "Connection: close", f"Content-Length: {size}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
-        # A server may answer, and hang up, before it has read the whole body: 413 is told that way.
-        sending = asyncio.ensure_future(_send(writer, body, size=size))
+        # A server may answer and close before it has read the whole body, for example with 413.
+        sending = asyncio.ensure_future(_send_body(writer, body, size=size))
         try:
             return await _read_answer(reader, max_bytes)
         finally:
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
     finally:
-        # Not a plain close: that would first send the rest of a body that nobody wants.
+        # A plain close would first send the rest of the body.
         writer.transport.abort()
         with contextlib.suppress(OSError):
             await writer.wait_closed()
@@ -123,7 +123,7 @@ def _size(body: bytes | Path | FilePart) -> int:
     return len(body) if isinstance(body, bytes) else body.stat().st_size
 
 
-async def _send(writer: asyncio.StreamWriter, body: bytes | Path | FilePart, *, size: int) -> None:
+async def _send_body(writer: asyncio.StreamWriter, body: bytes | Path | FilePart, *, size: int) -> None:
     if isinstance(body, bytes):
         writer.write(body)
         await writer.drain()
@@ -141,7 +141,7 @@ async def _read_answer(reader: asyncio.StreamReader, max_bytes: int = MAX_ANSWER
     while True:
         version, _, rest = (await reader.readuntil(b"\r\n")).decode("latin-1").partition(" ")
         if not version.startswith("HTTP/1."):
-            raise ValueError("the other side does not speak HTTP/1")
+            raise ValueError("the server does not speak HTTP/1")
         status = int(rest[:3])
         headers = await _read_headers(reader)
         if status >= 200:

@@ -1,4 +1,4 @@
-"""The inbox: waits for messages beside the agent, hands each on once, and tells of its delivery."""
+"""The inbox: waits for messages beside the agent, passes each on once, and reports its delivery."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class Inbox:
-    """What was said to the agent. Every message is held until it is delivered; an id that comes again is ignored."""
+    """The messages for the agent. Each is held until it is delivered; a repeated id is ignored."""
 
     def __init__(self, api: Api, report: Report) -> None:
         self._api = api
@@ -37,28 +37,28 @@ class Inbox:
 
     @property
     def waiting(self) -> bool:
-        """Whether something is not delivered yet."""
+        """Whether a message is not delivered yet."""
         return bool(self._held)
 
     async def listen(self) -> NoReturn:
-        """Wait for messages, for ever, through any outage. Ends only by `Superseded`."""
+        """Wait for messages, forever, through any outage. Raises `Superseded`."""
         pause = FIRST_PAUSE_SECONDS
         while True:
-            began = time.monotonic()
+            started = time.monotonic()
             try:
                 await self._acknowledge()
                 found = await self._poll(WAIT_SECONDS)
             except HttpError:
                 found = False
-            if found or time.monotonic() - began > WAIT_SECONDS / 2:
+            if found or time.monotonic() - started > WAIT_SECONDS / 2:
                 pause = FIRST_PAUSE_SECONDS
                 continue
-            # An empty answer that comes early is a server that cannot wait now.
+            # A server that answers early without a message cannot hold the request now.
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
             pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 
     async def check(self, *, seconds: float) -> None:
-        """Fetch what is there right now; an API that is away is waited for, but not longer than this."""
+        """Fetch the messages that are there now, waiting at most this long for an API that is down."""
         pause = FIRST_PAUSE_SECONDS
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -74,13 +74,13 @@ class Inbox:
         return True
 
     async def connect(self, send: Send) -> None:
-        """From now on hand on what comes, beginning with what is there."""
+        """Pass on every message from now on, starting with those that wait."""
         self._send = send
         for message in list(self._held.values()):
             await send(message)
 
     async def wait(self, *, seconds: float) -> bool:
-        """Whether something comes within so many seconds, or is there."""
+        """Wait for a message. Return whether there is one."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not self._held:
@@ -89,16 +89,16 @@ class Inbox:
         return self.waiting
 
     def forget(self) -> None:
-        """Take again what was delivered: the conversation that carried it is lost, and the server queues it again."""
+        """Accept delivered messages again: their conversation is lost, and the server queues them again."""
         self._known = set(self._held)
         self._last = None
 
     def find(self, message_id: object) -> Message | None:
-        """A message that is not delivered yet."""
+        """Return a message that is not delivered yet."""
         return self._held.get(message_id) if isinstance(message_id, str) else None
 
     def note_delivered(self, message_id: object) -> None:
-        """The agent has it: the receipt is spooled, and only then is it given up."""
+        """Spool the receipt of a message, and only then stop holding it."""
         message = self.find(message_id)
         if message is not None:
             self._report.emit(EventType.AGENT_MESSAGE_INJECTED, message.injected() | {"turn": self._report.turn})
@@ -123,7 +123,7 @@ class Inbox:
                 await self._send(message)
 
     async def _acknowledge(self) -> None:
-        """The event of the delivery says the same, but it may wait behind many others."""
+        """Acknowledge delivered messages. Their events say the same, but may wait behind many others."""
         ids = self._delivered[:]
         if ids:
             await self._api.acknowledge_messages(ids)

@@ -1,4 +1,4 @@
-"""The spool: every numbered event is on disk before it is sent, and stays there until it is acknowledged."""
+"""The spool: every numbered event is on disk before it is sent, until it is acknowledged."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ from omoi_os.protocol.spool import FORGOTTEN, damaged, decode_body, encode_frame
 
 
 class Spool:
-    """An append-only file of events, numbered densely from 1, of which the first `acked` may be forgotten.
+    """An append-only file of events, numbered densely from 1. The first `acked` may be removed.
 
-    Only offsets are kept in memory, so an outage costs disk alone. A frame that the disk refuses, and all after it,
-    are held in memory until there is room: a full disk must not silence the worker that would report it. That these
-    are few is up to whoever appends: see `room`.
+    Only offsets are kept in memory, so an outage costs disk space alone. A frame that a full disk refuses, and all
+    after it, are held in memory, so that the worker can still report the full disk. `SpoolLimit` keeps them few.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, dropping a torn tail. What an earlier worker left is sent again: the server knows doubles."""
+        """Open the file and drop an incomplete tail. Events of an earlier worker are sent again."""
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        #: The number before the first one here, and where each begins; the last of them is the end of the file.
+        #: The number before the first event, and the start of each event; the last entry is the end of the file.
         self._base = 0
         self._ends = array("Q", [0])
         self._load(os.pread(self._file, os.fstat(self._file).st_size, 0))
         os.ftruncate(self._file, self._ends[-1])
         self._held: list[bytes] = []
-        #: Whether the file's beginning says which number comes first.
+        #: Whether the first frame says which number the file continues from.
         self._marked = True
         self._dirty = False
         self._changed = asyncio.Event()
@@ -55,16 +54,16 @@ class Spool:
 
     @property
     def waiting(self) -> int:
-        """How many events are not acknowledged yet."""
+        """The number of unacknowledged events."""
         return self.last - self.acked
 
     @property
     def size(self) -> int:
-        """How many bytes the file has."""
+        """The size of the file in bytes."""
         return self._ends[-1]
 
     def append(self, event: Event) -> int:
-        """Number the event and write it; the flush to disk comes with `sync`, before it is sent."""
+        """Number the event, write it and return the number. `sync` flushes it before it is sent."""
         seq = self.last + 1
         frame = encode_frame(replace(event, seq=seq))
         if not (self.settle() and self._write(frame)):
@@ -73,20 +72,20 @@ class Spool:
         return seq
 
     def settle(self) -> bool:
-        """Write what is held in memory; whether all of it is on disk now."""
+        """Write frames that are held in memory. Return whether all of them are in the file now."""
         while self._held and self._write(self._held[0]):
             del self._held[0]
         return not self._held
 
     def forget(self) -> None:
-        """Give the disk back, if everything is acknowledged. It needs no room: the file's beginning is written over."""
+        """Free the disk space if everything is acknowledged. This needs no space: the file's start is overwritten."""
         if not self.waiting:
             self._base, self._held, self._marked = self.last, [], False
             self._ends = array("Q", [self._ends[-1]])
             self._mark()
 
     def _mark(self) -> bool:
-        """Let the file begin with the number that it goes on from. A reader stops at what may be left after it."""
+        """Write the number that the file continues from as its first frame. A reader ignores what is left after it."""
         mark = encode_frame(forgotten(self._base))
         try:
             if os.pwrite(self._file, mark, 0) != len(mark):
@@ -111,7 +110,7 @@ class Spool:
         return False
 
     def batch(self, *, max_events: int, max_bytes: int) -> list[Event]:
-        """The oldest events that are not acknowledged: at least one if there is any, then as many as fit."""
+        """Return the oldest unacknowledged events: at least one if there is any, then as many as fit."""
         events: list[Event] = []
         size = 0
         for seq in range(self.acked + 1, min(self.last, self.acked + max_events) + 1):
@@ -130,23 +129,23 @@ class Spool:
         return os.pread(self._file, self._ends[place] - start, start)
 
     def acknowledge(self, last_seq: int) -> None:
-        """Note what need not be sent again. A lower number than before means that the server wants the rest again."""
+        """Note the last number that the server has. A lower one than before means that it wants the rest again."""
         self.acked = max(self._base, min(last_seq, self.last))
         self._changed.set()
 
     async def sync(self) -> None:
-        """Make what was appended safe against a crash of the machine, beside the event loop."""
+        """Flush appended events to disk, without blocking the event loop."""
         if self._dirty:
             self._dirty = False
             await asyncio.to_thread(os.fdatasync, self._file)
 
     async def wait_for_events(self) -> None:
-        """Return when something waits to be sent."""
+        """Return when an event waits to be sent."""
         while not self.waiting:
             await self._change()
 
     async def wait_for_bulk(self, *, events: int, size: int, seconds: float) -> None:
-        """Return when so many events or bytes wait to be sent, or after so many seconds."""
+        """Return when this many events or bytes wait to be sent, or after the timeout."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self.waiting < events and self.size - self._sent_bytes() < size:
@@ -156,7 +155,7 @@ class Spool:
         return self._ends[min(self.acked - self._base, len(self._ends) - 1)]
 
     async def wait_for_change(self, *, seconds: float) -> None:
-        """Return when something was appended or acknowledged, or after so many seconds."""
+        """Return when an event is appended or acknowledged, or after the timeout."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._change()

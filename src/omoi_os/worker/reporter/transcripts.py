@@ -64,7 +64,7 @@ class Transcripts:
             self._due.set()
 
     async def save_turns(self) -> NoReturn:
-        """Save after every turn, for ever. Raises `Superseded`."""
+        """Save after every turn, forever. Raises `Superseded`."""
         while True:
             await self._due.wait()
             await asyncio.sleep(SETTLE_SECONDS)

@@ -1,4 +1,4 @@
-"""Bounds: large values are cut for the row and kept whole in a blob; text is made storable."""
+"""Truncate large values for the row and keep them whole in a blob, and make text storable."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from omoi_os.worker.reporter.blobs import Blobs
 MAX_VALUE_BYTES = 16 * 1024
 PREVIEW_BYTES = 4 * 1024
 MAX_KEYS = 64
-#: Inside a structure that is too large, each text is cut to this.
+#: The length of each text inside a structure that is too large.
 INNER_TEXT_BYTES = 2 * 1024
 
-#: NUL and lone surrogates are JSON, but no database stores them.
+#: NUL and lone surrogates are valid JSON, but the database cannot store them.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def bounded(data: dict[str, Any], *, blobs: Blobs) -> dict[str, Any]:
-    """The same data with every value at most 16 KiB; what was cut is kept in `blobs`, to be put before the event."""
+    """Return the data with every value at most 16 KiB. Larger values are kept in `blobs`, uploaded before the event."""
     bounded_data: dict[str, Any] = {}
     for key, value in list(data.items())[:MAX_KEYS]:
         name, value = clean(key)[:128], clean(value)
@@ -40,7 +40,7 @@ def bounded(data: dict[str, Any], *, blobs: Blobs) -> dict[str, Any]:
 
 
 def clean(value: Any) -> Any:
-    """The value with every character that cannot be stored replaced."""
+    """Replace every character that cannot be stored."""
     if isinstance(value, str):
         return _storable(value)
     if isinstance(value, list):
@@ -51,7 +51,7 @@ def clean(value: Any) -> Any:
 
 
 def _storable(text: str) -> str:
-    # Looking costs a fraction of replacing, and hardly any text needs that.
+    # Checking is much cheaper than replacing, and hardly any text needs it.
     if "\0" not in text:
         try:
             text.encode()
@@ -63,7 +63,7 @@ def _storable(text: str) -> str:
 
 
 def cut_text(text: str, size: int) -> str:
-    """The beginning of a text, at most `size` bytes of UTF-8."""
+    """Return the start of a text, at most `size` bytes of UTF-8."""
     return text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")
 
 

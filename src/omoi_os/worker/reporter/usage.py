@@ -1,4 +1,4 @@
-"""Usage: what the processes and files in this sandbox use, for the heartbeat."""
+"""Usage: the resources that processes and files of this sandbox use, for the heartbeat."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 
 from omoi_os.worker.processes import Process, below, marked, of_sandbox, survey
 
-#: Looking at every file is bounded; a count that was cut short says so.
+#: The bounds of measuring the disk; an incomplete measurement says so.
 MAX_ENTRIES = 200_000
 MAX_SECONDS = 2.0
 
-#: How many beats one look at the disk lasts.
+#: How many heartbeats use one measurement of the disk.
 DISK_BEATS = 2
 
 _MB = 2**20
@@ -26,7 +26,7 @@ _MB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class AgentProcesses:
-    """How the agent's processes are found: the child's id, and the mark that all below it carry."""
+    """How the agent's processes are found: the driver's process id, and the mark of everything it starts."""
 
     pid: int
     mark: str
@@ -39,16 +39,16 @@ class UsageMeter:
         self._folders = folders
         self._beats = 0
         self._disk: dict[str, Any] = {}
-        #: The CPU time of each process that a tool started, as of the last beat.
+        #: The CPU time of each process that a tool started, at the last heartbeat.
         self._tools_cpu: dict[int, float] = {}
 
     async def measure(self, agent: AgentProcesses | None, *, in_tool: bool) -> dict[str, Any]:
-        """The resources of the whole sandbox, and whether something that a tool started is at work."""
+        """Return the resources of the whole sandbox, and whether a process that a tool started is working."""
         processes = survey()
         here = of_sandbox(processes)
         children = _tool_processes(agent, processes) if agent else set()
-        # A server that a tool left behind and that only waits is no work; one that computes is.
-        # Each is compared with itself: one that has ended since must not hide another's work.
+        # A server that a tool left behind counts as work only while it computes.
+        # Each process is compared with itself: one that has exited must not hide another's work.
         before, self._tools_cpu = self._tools_cpu, {pid: processes[pid].cpu_seconds for pid in children}
         computed = any(seconds > before.get(pid, 0.0) for pid, seconds in self._tools_cpu.items())
         if self._beats % DISK_BEATS == 0:
@@ -66,14 +66,14 @@ class UsageMeter:
 
 
 def _tool_processes(agent: AgentProcesses, processes: dict[int, Process]) -> set[int]:
-    """What the agent's tools started: all below the CLI, also what has lost its parent, but not the CLI itself."""
-    cli = {pid for pid, process in processes.items() if process.parent == agent.pid}
+    """Return what tools started: everything below the agent's program, including orphans, but not the program."""
+    programs = {pid for pid, process in processes.items() if process.parent == agent.pid}
     found = below(agent.pid, processes) | marked(agent.mark, processes)
-    return {pid for pid in found - cli - {agent.pid} if not processes[pid].dead}
+    return {pid for pid in found - programs - {agent.pid} if not processes[pid].dead}
 
 
 def _disk_usage(folders: Sequence[Path]) -> dict[str, Any]:
-    """The blocks of all files below the folders, never through links; within bounds."""
+    """Return the size of all files below the folders, within bounds and without following links."""
     deadline = time.monotonic() + MAX_SECONDS
     waiting = [str(folder) for folder in folders]
     entries = used = 0
@@ -81,7 +81,7 @@ def _disk_usage(folders: Sequence[Path]) -> dict[str, Any]:
         with contextlib.suppress(OSError), os.scandir(waiting.pop()) as listed:
             for entry in itertools.islice(listed, MAX_ENTRIES - entries):
                 entries += 1
-                # The agent removes files meanwhile.
+                # The agent may remove files meanwhile.
                 with contextlib.suppress(OSError):
                     used += entry.stat(follow_symlinks=False).st_blocks * 512
                     if entry.is_dir(follow_symlinks=False):

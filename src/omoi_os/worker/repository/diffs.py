@@ -1,4 +1,4 @@
-"""Unified diffs of whole files that `git apply` takes, quick on large files with small edits."""
+"""Unified diffs of whole files that `git apply` accepts, fast on large files with small edits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 CONTEXT_LINES = 3
 
-#: Above this many differing lines, finding the smallest diff takes too long: one hunk replaces them all.
+#: Above this many differing lines, the smallest diff takes too long: one hunk replaces them all.
 MAX_MATCHED_LINES = 4000
 
 
@@ -24,14 +24,14 @@ class Diff:
 
 
 def diff_texts(path: str, old: str | None, new: str | None) -> Diff:
-    """The change of one file; None stands for a file that is not there."""
+    """Return the change of one file. None means that the file does not exist."""
     before, after = _lines(old or ""), _lines(new or "")
     body = [line for hunk in _hunks(before, after) for line in hunk]
     return _finish(path, body, created=old is None, deleted=new is None)
 
 
 def diff_patch(path: str, patch: Sequence[dict[str, Any]]) -> Diff:
-    """The change of one file from ready-made hunks, for files whose text is not at hand."""
+    """Return the change of one file from given hunks, for a file whose text is not available."""
     body: list[str] = []
     for hunk in patch:
         lines = [str(line) for line in hunk.get("lines", ())]
@@ -51,15 +51,15 @@ def _finish(path: str, body: list[str], *, created: bool, deleted: bool) -> Diff
 
 
 def quoted(name: str) -> str:
-    """A name with control characters, quotes or backslashes is quoted as git does it."""
+    """Quote a name with control characters, quotes or backslashes as git does."""
     if any(character in '"\\' or ord(character) < 32 for character in name):
         return json.dumps(name, ensure_ascii=False)
-    # A tab after a name with a space ends it.
+    # A tab ends a name that contains a space.
     return f"{name}\t" if " " in name else name
 
 
 def _lines(text: str) -> list[str]:
-    """The lines with their ends; only LF ends a line, as in git."""
+    """Return the lines with their ends; only LF ends a line, as in git."""
     lines = [f"{line}\n" for line in text.split("\n")]
     last = lines.pop()[:-1]
     return [*lines, last] if last else lines
@@ -88,13 +88,13 @@ def _marked(mark: str, line: str) -> str:
 
 
 def _range(start: int, end: int) -> str:
-    """Lines are counted from 1; an empty range names the line before it."""
+    """Format a range. Lines count from 1; an empty range names the line before it."""
     length = end - start
     return f"{start + 1 if length else start},{length}"
 
 
 def _groups(before: list[str], after: list[str]) -> Iterator[list[tuple[str, int, int, int, int]]]:
-    """Grouped opcodes, looked for only between the first and the last difference."""
+    """Yield grouped opcodes, computed only between the first and the last difference."""
     head = 0
     shorter = min(len(before), len(after))
     while head < shorter and before[head] == after[head]:

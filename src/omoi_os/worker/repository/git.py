@@ -1,4 +1,4 @@
-"""Git: the checkout, the commit and the push."""
+"""The task's checkout: clone, commit and push with git."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLONE_TRIES, PUSH_TRIES = 5, 8
 LONGEST_WAIT_SECONDS = 10.0
 MAX_FILES_LISTED = 500
 
-#: Left behind by tools, wanted by nobody, and not every repository ignores them.
+#: Files that tools leave behind, and that not every repository ignores.
 _EXCLUDED = "\n".join(
     ["__pycache__/", "*.py[co]", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", "node_modules/", ".venv/", ""]
 )
@@ -35,23 +35,23 @@ _FINAL = ("[rejected]", "[remote rejected]", "error: 40", "not found", "refusing
 
 
 class GitError(Exception):
-    """A git command failed; the message ends with what git said."""
+    """A git command failed. The message ends with git's output."""
 
     def __init__(self, message: str, *, final: bool) -> None:
         super().__init__(message)
-        #: True when trying again will not help.
+        #: True if a retry will not help.
         self.final = final
 
 
 def write_excluded(git_dir: Path) -> None:
-    """Have a repository ignore what tools leave behind."""
+    """Make a repository ignore what tools leave behind."""
     (git_dir / "info").mkdir(exist_ok=True)
     (git_dir / "info" / "exclude").write_text(_EXCLUDED)
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The task's checkout. Hooks and personal settings never run in these commands."""
+    """The task's checkout. Its git commands run no hooks and read no personal settings."""
 
     paths: WorkerPaths
     assignment: Assignment
@@ -62,18 +62,18 @@ class Repository:
 
     @property
     def workspace(self) -> Path:
-        """Where the branch is checked out."""
+        """The folder of the checkout."""
         return self.paths.workspace
 
     @property
     def wip(self) -> str:
-        """The branch that keeps unfinished work."""
+        """The branch for unfinished work."""
         return self.assignment.wip_branch or f"wip/{self.assignment.task_id}"
 
     async def run(
         self, *arguments: str, cwd: Path | None = None, stdin: bytes = b"", timeout: float = COMMAND_SECONDS
     ) -> str:
-        """Run one git command and return what it printed; `GitError` when it fails or takes too long."""
+        """Run one git command and return its output. Raises `GitError` if it fails or takes too long."""
         process = await asyncio.create_subprocess_exec(
             "git",
             *arguments,
@@ -87,18 +87,18 @@ class Repository:
             async with asyncio.timeout(timeout):
                 out, err = await process.communicate(stdin or None)
         except TimeoutError:
-            raise GitError(f"git {arguments[0]} did not end within {timeout:g} s", final=False) from None
+            raise GitError(f"git {arguments[0]} did not finish within {timeout:g} s", final=False) from None
         finally:
             if process.returncode is None:
                 await end_tree(process)
         if process.returncode != 0:
-            said = err.decode(errors="replace").strip()[-2000:]
-            final = any(mark in said for mark in _FINAL)
-            raise GitError(f"git {arguments[0]} failed: {said or f'exit code {process.returncode}'}", final=final)
+            printed = err.decode(errors="replace").strip()[-2000:]
+            final = any(mark in printed for mark in _FINAL)
+            raise GitError(f"git {arguments[0]} failed: {printed or f'exit code {process.returncode}'}", final=final)
         return os.fsdecode(out).removesuffix("\n")
 
     def _environ(self) -> dict[str, str]:
-        # The token travels in the environment: argv and config files can be read by more processes, for longer.
+        # Pass the token in the environment: more processes can read argv and config files, and for longer.
         settings = [
             (f"http.{self.assignment.git_url}.extraHeader", f"Authorization: Bearer {self.token}"),
             ("http.lowSpeedLimit", "1"),
@@ -109,7 +109,7 @@ class Repository:
             ("commit.gpgSign", "false"),
             ("gc.auto", "0"),
             ("safe.directory", str(self.workspace)),
-            # Another user of this machine owns it.
+            # Another user of this machine owns the mirror.
             ("safe.directory", str(self.paths.mirror)),
         ]
         environ = {
@@ -126,22 +126,22 @@ class Repository:
         return {**environ, **self.variables}
 
     async def check_out(self) -> str:
-        """Have the branch in the workspace, with unfinished work of an earlier attempt; returns the branch's commit."""
+        """Check the branch out, with unfinished work of an earlier attempt. Return the branch's commit."""
         if await self._is_checked_out():
-            # What an earlier worker left here is newer than what was saved of it, and stays as it is.
+            # The files of an earlier worker in this sandbox are newer than what was saved, so they stay.
             (self.workspace / ".git" / "index.lock").unlink(missing_ok=True)
             base = await self._pushed()
         else:
-            unfinished = await self._clone_and_look()
+            unfinished = await self._clone_and_find_work()
             write_excluded(self.workspace / ".git")
             base = await self._pushed()
             if unfinished:
-                await self.repeat(self._continue_unfinished_work, tries=CLONE_TRIES)
+                await self.retry(self._continue_unfinished_work, tries=CLONE_TRIES)
         self.remember_base(base)
         return base
 
     def remember_base(self, commit: str) -> None:
-        """Note what is pushed already; all else in a workspace is unfinished."""
+        """Note the pushed commit; everything else in the workspace is unfinished."""
         self.paths.base_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         partial = self.paths.base_file.with_suffix(".new")
         partial.write_text(commit)
@@ -160,18 +160,18 @@ class Repository:
     async def _pushed(self) -> str:
         return await self.run("rev-parse", "--verify", f"refs/remotes/origin/{self.assignment.branch_name}")
 
-    async def _clone_and_look(self) -> bool:
-        """Clone, and find out beside it whether there is unfinished work."""
-        looking = asyncio.create_task(self.repeat(self._has_unfinished_work, tries=CLONE_TRIES))
+    async def _clone_and_find_work(self) -> bool:
+        """Clone, and find out meanwhile whether there is unfinished work."""
+        looking = asyncio.create_task(self.retry(self._has_unfinished_work, tries=CLONE_TRIES))
         try:
-            await self.repeat(self._clone, tries=CLONE_TRIES)
+            await self.retry(self._clone, tries=CLONE_TRIES)
             return await looking
         finally:
             looking.cancel()
             await asyncio.gather(looking, return_exceptions=True)
 
     async def _clone(self) -> None:
-        # A prepared checkout and a mirror only make it quicker; whatever is wrong with them must not stop the task.
+        # A prepared checkout and a mirror only save time: an error in them must not stop the task.
         with contextlib.suppress(GitError, OSError):
             return await prepared_checkout.switch(self, author=AUTHOR_NAME, email=AUTHOR_EMAIL)
         if self.paths.mirror.is_dir():
@@ -190,7 +190,7 @@ class Repository:
         )
 
     def _empty_workspace(self) -> None:
-        # The folder itself is a mount point and stays.
+        # The folder itself is a mount point.
         self.workspace.mkdir(parents=True, exist_ok=True)
         for entry in self.workspace.iterdir():
             if entry.is_dir() and not entry.is_symlink():
@@ -208,42 +208,42 @@ class Repository:
         try:
             await self.run("merge", "--quiet", "--no-edit", wip)
         except GitError:
-            # It no longer fits the branch: the branch wins, and the old work stays on its own branch.
+            # It conflicts with the branch: the branch wins, and the old work stays on its branch.
             with contextlib.suppress(GitError):
                 await self.run("merge", "--abort")
 
     async def commit(self, message: str) -> None:
         """Commit everything that is not committed yet."""
-        # The agent may have been killed in the middle of a git command of its own.
+        # The agent may have been killed during its own git command.
         (self.workspace / ".git" / "index.lock").unlink(missing_ok=True)
         await self.run("add", "--all")
         if await self.run("status", "--porcelain", "--untracked-files=no"):
             await self.run("commit", "--quiet", "--no-verify", "-m", message)
 
     async def head(self) -> str:
-        """The commit that is checked out."""
+        """Return the commit that is checked out."""
         return await self.run("rev-parse", "--verify", "HEAD")
 
     async def files_changed(self, base: str) -> list[str]:
-        """The paths that differ from a commit, bounded."""
+        """Return the paths that differ from a commit, at most `MAX_FILES_LISTED`."""
         listed = await self.run("diff", "--name-only", "-z", base, "HEAD")
         return [name for name in listed.split("\0") if name][:MAX_FILES_LISTED]
 
     async def push(self) -> None:
-        """Push what is checked out to the task's branch."""
-        await self.repeat(self._push, tries=PUSH_TRIES)
+        """Push HEAD to the task's branch."""
+        await self.retry(self._push, tries=PUSH_TRIES)
 
     async def push_aside(self) -> None:
-        """Push what is checked out to the work-in-progress branch, in place of what is there."""
-        await self.repeat(
+        """Push HEAD to the work-in-progress branch, replacing what is there."""
+        await self.retry(
             lambda: self.run("push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{self.wip}"), tries=PUSH_TRIES
         )
 
     async def _push(self) -> None:
         await self.run("push", "--quiet", "origin", f"HEAD:refs/heads/{self.assignment.branch_name}")
 
-    async def repeat(self, step: Callable[[], Awaitable[T]], *, tries: int) -> T:
-        """Repeat a step that needs the network until it works or cannot."""
+    async def retry(self, step: Callable[[], Awaitable[T]], *, tries: int) -> T:
+        """Retry a step that needs the network, unless its error is final."""
         for number in range(1, tries):
             try:
                 return await step()

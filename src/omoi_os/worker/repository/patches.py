@@ -1,4 +1,4 @@
-"""Patches: what git says about the differences of two trees becomes the data of events."""
+"""Parse git's diff of two trees into the data of events."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class Entry:
 
     @property
     def sections(self) -> int:
-        """How many parts of the patch belong to it: a file that became a link is removed and made."""
+        """The number of its sections in the patch: a file that became a link is removed and created."""
         both = _ABSENT not in (self.old_mode, self.new_mode)
         return 2 if both and self.old_mode[:3] != self.new_mode[:3] else 1
 
     @property
     def is_plain(self) -> bool:
-        """Whether the text alone says everything: no link, no mode, no other name."""
+        """Whether the text alone describes the change: no link, no mode, no rename."""
         modes = {self.old_mode, self.new_mode} - {_ABSENT}
         return self.old_path == self.path and (modes == {_PLAIN} or self.old_mode == self.new_mode)
 
 
 def read_edits(listed: bytes, *, most: int, whole: bool) -> tuple[list[dict[str, Any]], int]:
-    """The edits in what `git diff-tree -z --raw --numstat -p` prints, `most` at the most, and how many more there are.
+    """Parse the output of `git diff-tree -z --raw --numstat -p`. Return at most `most` edits, and how many more exist.
 
-    Where it is not whole, but cut off at its end, what is missing is told without its diff.
+    With `whole` false the output was cut at its end, and edits whose diff is missing are returned without it.
     """
     fields = _Fields(listed, whole=whole)
     entries = list(fields.entries())
@@ -56,7 +56,7 @@ def read_edits(listed: bytes, *, most: int, whole: bool) -> tuple[list[dict[str,
 
 
 class _Fields:
-    """Reads the three parts one after the other."""
+    """Reads the three parts of the output in order."""
 
     def __init__(self, listed: bytes, *, whole: bool) -> None:
         self._text = listed
@@ -81,18 +81,18 @@ class _Fields:
             yield Entry(old_mode, new_mode, status[0], old_path, path)
 
     def counts(self) -> Iterator[tuple[int, int] | None]:
-        """Lines added and removed; None for a binary file."""
+        """Yield lines added and removed; None for a binary file."""
         while self._at < len(self._text) and self._text[self._at] != 0:
             added, _, rest = self._next().partition(b"\t")
             removed, _, path = rest.partition(b"\t")
             if not path:
-                # A renamed file: its two names follow. Where the output was cut off they may be missing.
+                # The two names of a renamed file follow. They may be missing where the output was cut.
                 self._next()
                 self._next()
             yield (int(added), int(removed)) if added.isdigit() and removed.isdigit() else None
 
     def sections(self) -> Iterator[bytes]:
-        """The patch of each file, but for one that was cut off."""
+        """Yield the patch of each file, except one that was cut."""
         start = self._text.find(_HEADER, self._at)
         while start >= 0:
             end = self._text.find(b"\n" + _HEADER, start)
@@ -115,7 +115,7 @@ def _edit(entry: Entry, count: tuple[int, int] | None, patch: bytes | None) -> d
 
 
 def file_edit(path: str, change: str, *, diff: str | None, binary: bool) -> dict[str, Any]:
-    """The data of `agent.file_edited`, without lines; no diff means that it was too large."""
+    """Return the data of `agent.file_edited`, with line counts of 0. No diff means that it was too large."""
     data = {
         "file_path": path,
         "change_type": change,
@@ -130,7 +130,7 @@ def file_edit(path: str, change: str, *, diff: str | None, binary: bool) -> dict
 
 
 def left_out_diff(path: str, change: str) -> str:
-    """What git says of a file whose content it does not show."""
+    """Return the diff that git prints for a file whose content it does not show."""
     old, new = quoted(f"a/{path}").strip(), quoted(f"b/{path}").strip()
     mode = {"created": f"new file mode {_PLAIN}\n", "deleted": f"deleted file mode {_PLAIN}\n"}.get(change, "")
     before = "/dev/null" if change == "created" else old

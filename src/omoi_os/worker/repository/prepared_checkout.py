@@ -1,4 +1,4 @@
-"""A prepared checkout: the workspace begins with the files of some commit, and the task's branch is still to come."""
+"""Switch a prepared checkout, which has the files of some commit, to the task's branch."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _CONFIG = """[core]
 
 
 async def switch(repository: Repository, *, author: str, email: str) -> None:
-    """Fetch the task's branch and switch to it. Raises `FileNotFoundError` if nothing was prepared, and `GitError`."""
+    """Fetch the task's branch and switch to it. Raises `FileNotFoundError` if nothing is prepared, or `GitError`."""
     marker = repository.paths.prepared_file
     commit = marker.read_text()
-    # What is interrupted from here on is not taken up again.
+    # After an interruption from here on, the next worker clones instead.
     marker.unlink()
     config = repository.workspace / ".git" / "config"
     config.write_text(_config(repository.assignment, author=author, email=email))
@@ -42,7 +42,7 @@ async def switch(repository: Repository, *, author: str, email: str) -> None:
     name = repository.assignment.branch_name
     pushed = await repository.run("rev-parse", "--verify", f"refs/remotes/origin/{name}")
     if pushed == commit:
-        # The files are there already, and switching would look at every one.
+        # The files are right already, and a checkout would inspect every one.
         await repository.run("update-ref", f"refs/heads/{name}", pushed)
         await repository.run("symbolic-ref", "HEAD", f"refs/heads/{name}")
     else:
@@ -51,8 +51,10 @@ async def switch(repository: Repository, *, author: str, email: str) -> None:
 
 
 def _config(assignment: Assignment, *, author: str, email: str) -> str:
-    """What a clone of the one branch writes. The index was written where the files had another owner, hence
-    `checkstat`: else git would read every one of them again."""
+    """Return the config that a clone of this branch has.
+
+    The index was written while the files had another owner. `checkstat` keeps git from reading each of them again.
+    """
     branch = assignment.branch_name
     texts = {
         "url": assignment.git_url,

@@ -1,4 +1,4 @@
-"""Handing in: commits and pushes what the agent did, or saves what is unfinished."""
+"""Publish the agent's work: commit and push it, or save it as unfinished."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from omoi_os.worker.repository.unfinished_work import save_unfinished_work
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What a branch holds now, and what this sandbox changed in it."""
+    """The branch and commit that were pushed, and the files that changed."""
 
     branch_name: str
     commit_sha: str | None
@@ -22,10 +22,10 @@ class Published:
 
 
 async def publish(repository: Repository, base: str | None, *, aside: bool = False) -> Published | Failure:
-    """Commit and push, where that is what is expected; may be repeated. `base` is the commit it all began from.
+    """Commit and push, if the mode expects it. Can be repeated. `base` is the commit that the work started from.
 
-    With `aside` the work goes to the work-in-progress branch: the task's own branch no longer changes once its result
-    was reported.
+    With `aside` the work goes to the work-in-progress branch: the task's branch must not change after its result was
+    reported.
     """
     assignment = repository.assignment
     branch = repository.wip if aside else assignment.branch_name
@@ -47,21 +47,21 @@ async def publish(repository: Repository, base: str | None, *, aside: bool = Fal
 
 
 async def save_unfinished(repository: Repository, base: str | None) -> str | None:
-    """Push unfinished work to its own branch; the commit, if there is one. Raises `GitError` or `OSError`."""
+    """Push unfinished work to its branch. Return the commit, if any. Raises `GitError` or `OSError`."""
     if repository.assignment.mode != ExecutionMode.IMPLEMENTATION or not base:
         return None
     return (await save_unfinished_work(repository, base)).commit
 
 
 async def state_of(repository: Repository) -> str:
-    """A text that differs when the files differ, committed or not; quick, so it goes by sizes and times."""
+    """Return a fingerprint of the files, committed or not. It is fast because it uses sizes and times only."""
     try:
         head = await repository.head()
         listed = await repository.run(
             "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"
         )
     except GitError:
-        # A repository in such a state was changed by somebody, and is not compared.
+        # A repository that git cannot read has changed: return a value that is never equal.
         return os.urandom(8).hex()
     entries = [entry for entry in listed.split("\0") if entry]
     return "\n".join([head, *(f"{entry} {_stamp(repository.workspace / entry[3:])}" for entry in entries)])

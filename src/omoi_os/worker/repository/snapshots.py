@@ -1,6 +1,6 @@
-"""The tree: what the workspace holds at one moment, as a git tree in a repository of our own beside it.
+"""Snapshots of the workspace, as git trees in a separate repository.
 
-Nothing of the agent's repository is written, and nothing of its settings is read: no hook, filter or driver of it runs.
+The agent's repository is never written, and its settings are never read: none of its hooks, filters and drivers run.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pathlib import Path
 
 from omoi_os.worker.processes import end_tree, kill_tree
 
-#: Larger files, and what comes on top of these at one moment or in all, are known by their size and time alone.
+#: Larger files, and files beyond these totals per snapshot or overall, are compared by size and time only.
 MAX_FILE_BYTES = 8 * 1024 * 1024
 MAX_TAKEN_BYTES = 32 * 1024 * 1024
 MAX_TAKEN_FILES = 2000
 MAX_KEPT_BYTES = 1024 * 1024 * 1024
 
-#: A list of names of this size has no end.
+#: The longest list of names that is read.
 MAX_LISTED_BYTES = 64 * 1024 * 1024
 COMMAND_SECONDS = 10.0
 
-#: The tree of a folder that holds nothing.
+#: The tree of an empty folder.
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 _SETTINGS = {
@@ -40,42 +40,42 @@ _SETTINGS = {
 
 
 class SnapshotError(Exception):
-    """The workspace could not be read; the message ends with what git said."""
+    """The workspace could not be read. The message ends with git's output."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file that is not in the tree as it is now: how it is told from another state of it."""
+    """A file whose current content is not in the snapshot, and how its states are told apart."""
 
     size: int
     changed_ns: int
     inode: int
-    #: Whether the tree holds an older state of it.
+    #: Whether the snapshot has an older state of it.
     in_tree: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The workspace at one moment, without what git ignores."""
+    """The workspace at one moment, without ignored files."""
 
     tree: str
-    #: Files that were too large, or more than can be looked at, by name.
+    #: Files that are too large or too many, by name.
     left_out: dict[str, LeftOut] = field(default_factory=dict)
 
 
 class Snapshots:
-    """Reads one workspace. Every method raises `SnapshotError` or `OSError`."""
+    """Takes snapshots of one workspace. Every method may raise `SnapshotError` or `OSError`."""
 
     def __init__(self, workspace: Path, folder: Path) -> None:
-        """`folder` is where our repository lies; it is made when it is first needed, and may be used again."""
+        """`folder` is the separate repository. `open` creates it; an existing one is used again."""
         self._workspace = workspace
         self._folder = folder
         self._kept = 0
         self._tree: str | None = None
 
     async def open(self) -> None:
-        """Make the repository, knowing what is checked out: files that have not changed are not read."""
-        # A command that was killed leaves it behind; nobody else uses this repository.
+        """Create the repository with the index of the checkout, so that unchanged files are not read."""
+        # A killed command leaves it behind, and nothing else uses this repository.
         (self._folder / "index.lock").unlink(missing_ok=True)
         if (self._folder / "HEAD").exists():
             return
@@ -92,14 +92,14 @@ class Snapshots:
             (self._folder / "index").unlink(missing_ok=True)
 
     def forget(self) -> None:
-        """Remove the repository; the next `open` makes another."""
+        """Remove the repository. The next `open` creates another."""
         shutil.rmtree(self._folder, ignore_errors=True)
         self._tree = None
 
     async def snapshot(self) -> Snapshot:
-        """The workspace as it is now."""
+        """Take a snapshot of the workspace."""
         listed = await self._git("ls-files", "-z", "-t", "--modified", "--others", "--exclude-standard")
-        # A name that ends with a slash is a repository inside this one.
+        # A name that ends with a slash is a nested repository.
         marked = [os.fsdecode(name) for name in listed.split(b"\0") if name and not name.endswith(b"/")]
         taken, replaced, left_out = self._sort({name[2:]: name[0] != "?" for name in marked})
         if replaced:
@@ -111,13 +111,13 @@ class Snapshots:
         return Snapshot(self._tree, left_out)
 
     async def diff(self, old: str, new: str, *, listed: bool, max_bytes: int) -> bytes:
-        """The unified diff of two trees, cut at `max_bytes`; `listed` puts git's raw list and numbers before it."""
+        """Return the unified diff of two trees, cut at `max_bytes`. `listed` adds git's raw list and line counts."""
         options = ("--raw", "--numstat", "-z") if listed else ()
         arguments = ("diff-tree", "-r", "-M", "-p", "--full-index", "--no-ext-diff", "--no-textconv", *options)
         return await self._git(*arguments, old, new, max_bytes=max_bytes)
 
     async def is_ignored(self, name: str) -> bool:
-        """Whether git does not look at a file of the workspace."""
+        """Return whether git ignores a file of the workspace."""
         try:
             await self._git("check-ignore", "--quiet", "--no-index", "--", name)
         except SnapshotError:
@@ -125,7 +125,7 @@ class Snapshots:
         return True
 
     def _sort(self, names: Mapping[str, bool]) -> tuple[list[str], list[str], dict[str, LeftOut]]:
-        """What is taken as it is, what a folder has taken the place of, and what is left out."""
+        """Return the names to add, the names that a folder has replaced, and the files to leave out."""
         taken, replaced, left_out = [], [], {}
         size = 0
         for name, in_tree in names.items():
@@ -166,7 +166,7 @@ class Snapshots:
             async with asyncio.timeout(COMMAND_SECONDS):
                 out, said = await _communicate(process, stdin, max_bytes=max_bytes)
         except TimeoutError:
-            raise SnapshotError(f"git {arguments[0]} did not end within {COMMAND_SECONDS:g} s") from None
+            raise SnapshotError(f"git {arguments[0]} did not finish within {COMMAND_SECONDS:g} s") from None
         finally:
             if process.returncode is None:
                 await end_tree(process)
@@ -189,7 +189,7 @@ class Snapshots:
 
 
 async def _communicate(process: asyncio.subprocess.Process, stdin: bytes, *, max_bytes: int) -> tuple[bytes, bytes]:
-    """What a process prints, up to a limit at which it is ended, and what it says about errors."""
+    """Return the output of a process, which is killed at the limit, and its errors."""
     assert process.stdin  # noqa: S101
     assert process.stdout  # noqa: S101
     assert process.stderr  # noqa: S101

@@ -1,4 +1,4 @@
-"""Unfinished work: saved on a branch of its own, whatever state the checkout is in, without changing any of it."""
+"""Save unfinished work on a separate branch, whatever state the checkout is in, without changing the checkout."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ from omoi_os.worker.repository.git import (
     write_excluded,
 )
 
-#: Larger files, and what comes on top of this in all, are left out: they are built, not written.
+#: Larger files, and files beyond this total, are left out: they are usually build results.
 MAX_FILE_BYTES = 32 * 1024 * 1024
 MAX_TOTAL_BYTES = 256 * 1024 * 1024
 MAX_LEFT_OUT_LISTED = 20
 PUSH_TRIES = 3
 
-#: What was saved last, so that saving the same again is the same commit.
+#: The last saved commit, so that saving the same files again creates no new one.
 _SAVED_REF = "refs/omoi/wip"
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What was saved."""
+    """The result of saving unfinished work."""
 
-    #: The commit on the work-in-progress branch; None when nothing is unfinished.
+    #: The commit on the work-in-progress branch; None if nothing is unfinished.
     commit: str | None
-    #: Files that were too large, the first few.
+    #: The first few files that were too large.
     left_out: tuple[str, ...] = ()
-    #: What git could not read, in its words.
+    #: Git's message about files it could not read.
     problem: str | None = None
 
 
 async def save_unfinished_work(repository: Repository, base: str) -> Saved:
-    """Push what differs from the pushed commit to the work-in-progress branch. May be repeated.
+    """Push what differs from the pushed commit to the work-in-progress branch. Can be repeated.
 
-    Raises `GitError` or `OSError`. The agent's index, its HEAD and its branches stay as they are.
+    The agent's index, HEAD and branches do not change. Raises `GitError` or `OSError`.
     """
     try:
         saved = await _snapshot(repository, base, index=repository.paths.private / f"index.{os.getpid()}")
     except (GitError, OSError) as error:
-        return await _save_beside(repository, base, reason=error)
+        return await _save_with_new_repository(repository, base, reason=error)
     try:
         return await _push(repository, saved)
     except GitError as error:
         if error.final:
             raise
-        return await _save_beside(repository, base, reason=error)
+        return await _save_with_new_repository(repository, base, reason=error)
 
 
-async def _save_beside(repository: Repository, base: str, *, reason: Exception) -> Saved:
-    """Save the files alone, through a repository of our own beside them: theirs is damaged, or its disk is full."""
-    with tempfile.TemporaryDirectory(prefix="omoi-rescue-") as folder:
+async def _save_with_new_repository(repository: Repository, base: str, *, reason: Exception) -> Saved:
+    """Save the files through a new repository elsewhere, because the agent's is damaged or its disk is full."""
+    with tempfile.TemporaryDirectory(prefix="omoi-salvage-") as folder:
         own = replace(repository, variables={"GIT_DIR": folder, "GIT_WORK_TREE": str(repository.workspace)})
         pushed = f"+refs/heads/{repository.assignment.branch_name}:refs/omoi/pushed"
         try:
@@ -67,21 +67,21 @@ async def _save_beside(repository: Repository, base: str, *, reason: Exception) 
             await own.run("fetch", "--quiet", "--", repository.assignment.git_url, pushed, timeout=CLONE_SECONDS)
             return await _push(own, await _snapshot(own, base, index=Path(folder) / "index.ours"))
         except (GitError, OSError) as error:
-            raise GitError(f"{reason}; and beside it: {error}", final=False) from error
+            raise GitError(f"{reason}; with a new repository: {error}", final=False) from error
 
 
 async def _push(repository: Repository, saved: Saved) -> Saved:
     if saved.commit is not None:
         refspec = f"{saved.commit}:refs/heads/{repository.wip}"
         url = repository.assignment.git_url
-        await repository.repeat(
+        await repository.retry(
             lambda: repository.run("push", "--quiet", "--force", "--", url, refspec), tries=PUSH_TRIES
         )
     return saved
 
 
 async def _snapshot(repository: Repository, base: str, *, index: Path) -> Saved:
-    """A commit of everything in the workspace, made with an index of our own."""
+    """Commit everything in the workspace, using a separate index."""
     own = replace(
         repository,
         variables={
@@ -94,7 +94,7 @@ async def _snapshot(repository: Repository, base: str, *, index: Path) -> Saved:
     try:
         head = await _resolve(own, "HEAD") or base
         try:
-            # The agent's own index knows which files have not changed.
+            # The agent's index records which files have not changed.
             shutil.copyfile(own.workspace / ".git" / "index", index)
             tree, saved = await _write_tree(own)
         except (GitError, OSError):
@@ -114,7 +114,7 @@ def _remove(index: Path) -> None:
 
 async def _write_tree(repository: Repository) -> tuple[str, Saved]:
     left_out = await _too_large(repository)
-    # Names are given by stdin: there is no limit to their number there.
+    # Names go to stdin, where their number is not limited.
     paths = b"".join([b".\0", *(b":(exclude,literal)" + os.fsencode(name) + b"\0" for name in left_out)])
     problem = None
     try:
@@ -122,14 +122,14 @@ async def _write_tree(repository: Repository) -> tuple[str, Saved]:
             *("add", "--all", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul"), stdin=paths
         )
     except GitError as error:
-        # Files that cannot be read are no reason to lose the others.
+        # Unreadable files must not prevent saving the others.
         problem = str(error)
     tree = await repository.run("write-tree")
     return tree, Saved(None, tuple(left_out[:MAX_LEFT_OUT_LISTED]), problem)
 
 
 async def _too_large(repository: Repository) -> list[str]:
-    """The files that are not saved as they are now."""
+    """Return the files that are too large to save."""
     listed = await repository.run("ls-files", "-z", "--cached")
     tracked = {name for name in listed.split("\0") if name}
     listed = await repository.run("ls-files", "-z", "--others", "--exclude-standard")
@@ -150,11 +150,11 @@ def _size(path: Path) -> int:
 
 
 async def _commit(repository: Repository, head: str, *, tree: str) -> str:
-    """The commit for a tree: one that exists, if it says the same."""
+    """Return a commit of a tree, an existing one if it has the same content and parents."""
     tip = await _resolve(repository, f"refs/heads/{repository.assignment.branch_name}")
     aside = [tip] if tip and tip != head and not await _is_ancestor(repository, tip, head) else []
     if await repository.run("rev-parse", "--verify", f"{head}^{{tree}}") == tree:
-        # Nothing is uncommitted; what the agent committed on its branch counts, wherever it looks at now.
+        # Everything is committed. Commits on the task's branch count even if another one is checked out.
         return aside[0] if aside else head
     parents = [head, *aside]
     before = await _resolve(repository, _SAVED_REF)

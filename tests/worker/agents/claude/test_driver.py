@@ -1,4 +1,4 @@
-"""The agent child: what it keeps of a reply that never becomes whole."""
+"""The driver keeps the text of a reply that is never completed."""
 
 from omoi_os.worker.agents.claude.driver import PARTIAL_CHARACTERS, PartialReply
 from omoi_os.worker.agents.claude.sdk import AssistantMessage, StreamEvent, TextBlock

@@ -1,4 +1,4 @@
-"""The SDK without what it imports for MCP servers: a whole conversation, and an MCP server all the same."""
+"""The SDK without its imports for MCP servers: a whole conversation works, and so does an MCP server."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from omoi_os.worker.command import SOURCE
 from tests.worker.conftest import Worker
 from tests.worker.platform import HANG, WRITE, Platform
 
-#: Runs in a process of its own: the stand-ins are there only where nothing has imported the real ones before.
+#: Runs in a separate process: stand-ins are used only where nothing has imported the real modules before.
 PROGRAM = """
 import sys
 sys.path.insert(0, {source!r})
@@ -25,7 +25,7 @@ def loaded():
 
 
 def run(steps: str, environ: dict[str, str] | None = None, *arguments: str) -> Any:
-    """What a program that loads the SDK as the agent child does prints as JSON."""
+    """Run a program that loads the SDK as the driver does, and return the JSON it prints."""
     program = PROGRAM.format(source=SOURCE, steps=steps)
     command = [sys.executable, "-I", "-c", program, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environ or {}, timeout=120)

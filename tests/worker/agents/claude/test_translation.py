@@ -156,7 +156,7 @@ def test_a_model_call_that_is_retried_without_an_answer_is_a_broken_stream() -> 
     ((event_type, data),) = play(SystemMessage("api_retry", retry))
 
     assert (event_type, data["error_type"], data["attempt"]) == ("agent.stream_error", "network", 1)
-    assert (data["error"], data["hint"]) == ("The model's answer broke off.", "The model is asked again.")
+    assert (data["error"], data["hint"]) == ("The model's answer was cut off.", "The request is retried.")
 
 
 def test_a_limit_of_the_account_is_reported_only_when_it_bites() -> None:

@@ -13,7 +13,7 @@ REPLY = AssistantMessage([TextBlock("I see.")], model="m")
 
 
 class Client(ClaudeSDKClient):
-    """A client whose CLI takes every prompt, until it is broken."""
+    """A client whose CLI accepts every prompt, until it is broken."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Talk:
         self.turns = Turns(self.reporter.receive)
 
     async def boundary(self, **about: Any) -> str:
-        """What the model is told at a tool's end."""
+        """Return the text that the model gets at the end of a tool."""
         (matcher,) = self.turns.hooks()["PostToolUse"]
         data: Any = {"hook_event_name": "PostToolUse", **about}
         answer: Any = await matcher.hooks[0](data, "t1", {"signal": None})

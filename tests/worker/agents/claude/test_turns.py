@@ -1,4 +1,4 @@
-"""When an agent hears what is said to it: with the real SDK and CLI, in every moment of a turn."""
+"""When messages reach an agent, at every moment of a turn, with the real SDK and CLI."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ DONE: Step = {"text": "done"}
 
 
 def gated(root: Path, then: str = "true") -> tuple[Path, Step]:
-    """A command that runs until something is written into a file."""
+    """A command that runs until something is written to a named pipe."""
     gate = root / "gate"
     os.mkfifo(gate)
     return gate, {"tool": "Bash", "input": {"command": f"cat {gate}; {then}"}}
@@ -26,7 +26,7 @@ def mark(message_id: str) -> str:
 
 
 async def at_rest(pids: list[int]) -> None:
-    """Until these processes have done all that they were given: their time on a processor stands still."""
+    """Wait until these processes are idle: their processor time no longer changes."""
     before: list[list[str]] = []
     while (
         spent := [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13] for pid in pids]
@@ -40,7 +40,7 @@ async def in_the_tool(platform: Platform, count: int = 1) -> None:
 
 
 async def handed_to_worker(platform: Platform) -> None:
-    """The worker has all that was said so far: it has come back for more."""
+    """Wait until the worker has all messages so far: it has polled again."""
     polls = platform.polls
     await platform.wait_for(lambda: platform.polls > polls)
 

@@ -1,4 +1,4 @@
-"""The watch: compares the workspace after each tool call, while the agent still waits for the call's result."""
+"""Compare the workspace after each tool call, while the agent still waits for the call's result."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from omoi_os.worker.agents.claude.sdk import (
 from omoi_os.worker.agents.claude.translation import EDITORS, Conversation, edit_events
 from omoi_os.worker.repository.changes import READERS, Changes
 
-#: The CLI goes on without us after this.
+#: After this time the CLI continues without an answer.
 HOOK_SECONDS = 60.0
 
 
 class ChangeWatch:
-    """Leaves in the conversation what each call changed, before its result is translated."""
+    """Adds to the conversation what each call changed, before its result is translated."""
 
     def __init__(self, changes: Changes, conversation: Conversation) -> None:
         self._changes = changes
         self.conversation = conversation
 
     def hooks(self) -> dict[HookEvent, list[HookMatcher]]:
-        """The hooks that the CLI waits for; a comparison that is late costs the agent nothing but its result."""
+        """Return the hooks that the CLI waits for after each tool."""
         after = HookMatcher(hooks=[self._after_tool], timeout=HOOK_SECONDS)
         return {"PostToolUse": [after], "PostToolUseFailure": [after]}
 
@@ -38,13 +38,13 @@ class ChangeWatch:
         return {}
 
     async def settle(self, message: UserMessage) -> None:
-        """See to results that no hook came before, such as those of calls that were interrupted."""
+        """Compare for results without a hook, such as those of interrupted calls."""
         for block in message.content:
             if isinstance(block, ToolResultBlock):
                 await self._settle(block.tool_use_id, message.tool_use_result)
 
     async def finish(self) -> list[Event]:
-        """The events of what changed after the last call, or was not looked for at it."""
+        """Return the events of files that changed after the last comparison."""
         return edit_events(await self._changes.compare(surely=True), about={"turn": self.conversation.turn})
 
     async def _settle(self, tool_use_id: str, structured: Any) -> None:

@@ -1,4 +1,4 @@
-"""Outputs: what a command printed in full, where the CLI tells the model only how it began."""
+"""The full output of a command of which the CLI shows the model only the start."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 import stat
 from typing import Any
 
-#: What is kept of one output. Written as JSON it still fits one line to the reporter, whatever bytes it has.
+#: The most that is kept of one output. Encoded as JSON it fits in one message to the reporter, whatever its bytes.
 MAX_OUTPUT_BYTES = 8 * 1024 * 1024
 
 
 def full_output(structured: Any) -> str | None:
-    """The output that the CLI put into a file because it was too long for the model; None when there is no such file.
+    """Return the output that the CLI wrote to a file because it was too long for the model, or None.
 
-    The file is the agent's own and may be anything by now: only a regular one is read, and never more than fits.
+    The agent can replace the file, so only a regular file is read, and never more than `MAX_OUTPUT_BYTES`.
     """
     path = structured.get("persistedOutputPath") if isinstance(structured, dict) else None
     if not isinstance(path, str) or "\0" in path:

@@ -1,4 +1,4 @@
-"""The Claude Agent SDK, without the packages that only its in-process MCP servers need."""
+"""The Claude Agent SDK, imported without the packages that only in-process MCP servers need."""
 
 from omoi_os.worker.agents.claude.lazy_imports import deferred
 

@@ -1,4 +1,4 @@
-"""Translate: the SDK's messages become events. Runs in the agent child; reads nothing but its arguments."""
+"""Translate the SDK's messages into events. Reads nothing but its arguments."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ from omoi_os.worker.repository.patches import file_edit
 #: The sub-agent tool has one name on the wire and another in the list of tools.
 SUBAGENT_TOOLS = ("Agent", "Task")
 
-#: Tools that tell which file they edited, and how.
+#: Tools whose results name the file they edited.
 EDITORS = ("Write", "Edit")
 
-#: What is worth keeping of the CLI's first message.
+#: The fields of the CLI's first message that are kept.
 _INIT_FIELDS = ("session_id", "cwd", "model", "permissionMode", "tools", "agents", "skills", "claude_code_version")
 
 
 @dataclass(slots=True)
 class Conversation:
-    """What has to be remembered from one message to the next."""
+    """The state that is kept from one message to the next."""
 
     workspace: str
-    #: The session of an earlier attempt that this one goes on with.
+    #: The session of an earlier attempt that this one resumes.
     resumed: str | None = None
     turn: int = 0
     session_id: str | None = None
     last_message_id: str | None = None
-    #: Tools that run now: their name, and when they were started, in seconds.
+    #: Running tools: their name and start time in seconds.
     tools: dict[str, tuple[str, float]] = field(default_factory=dict)
-    #: The last tool's output in full, where the model was told only how it began.
+    #: The full output of the last tool, if the model saw only its start.
     full_output: str | None = None
-    #: What calls changed in the workspace, by their ids.
+    #: What each call changed in the workspace, by its id.
     compared: dict[str, Compared] = field(default_factory=dict)
-    #: Calls whose own word about the file that they edit is not needed: the comparison tells of it.
+    #: Calls whose edit is found by the comparison, so that the tool's own description of it is not needed.
     covered: set[str] = field(default_factory=set)
 
 
 def translate(message: Message, conversation: Conversation, *, now: float) -> list[Event]:
-    """The events of one message; `now` is a clock that only goes forward. Results are not translated here."""
+    """Return the events of one message. `now` is a monotonic clock. Results are translated in `results`."""
     if isinstance(message, AssistantMessage):
         events = _assistant(message, conversation, now=now)
     elif isinstance(message, UserMessage):
@@ -91,19 +91,19 @@ def _system(message: SystemMessage, conversation: Conversation) -> list[Event]:
 
 
 def _retry(data: Mapping[str, Any]) -> Event:
-    """The model is asked again: its host was busy, or, where there was no status, its answer broke off."""
+    """Return the event of a retried request: the API was busy, or without a status its answer was cut off."""
     names = ("attempt", "max_retries", "retry_delay_ms", "error_status", "error")
-    told = {name: data[name] for name in names if name in data}
-    if told.get("error_status") is not None:
-        return Event(EventType.AGENT_RATE_LIMITED, told)
-    about = {"error": "The model's answer broke off.", "error_type": "network", "hint": "The model is asked again."}
-    return Event(EventType.AGENT_STREAM_ERROR, told | about)
+    retry = {name: data[name] for name in names if name in data}
+    if retry.get("error_status") is not None:
+        return Event(EventType.AGENT_RATE_LIMITED, retry)
+    error = {"error": "The model's answer was cut off.", "error_type": "network", "hint": "The request is retried."}
+    return Event(EventType.AGENT_STREAM_ERROR, retry | error)
 
 
 def _assistant(message: AssistantMessage, conversation: Conversation, *, now: float) -> list[Event]:
     events: list[Event] = []
     parent = _parent(message.parent_tool_use_id)
-    # The CLI sends each block of a reply as a message of its own, all with the reply's id.
+    # The CLI sends each block of a reply as a separate message with the reply's id.
     if message.message_id is None or message.message_id != conversation.last_message_id:
         conversation.last_message_id = message.message_id
         if message.parent_tool_use_id is None:
@@ -155,13 +155,13 @@ def _tool_result(
     took = {"duration_ms": round((now - started) * 1000)}
     events = [
         Event(EventType.AGENT_TOOL_COMPLETED, {**named, "output": conversation.full_output or output, **took}),
-        # The output stands in the event before; here is what the model was told, in short.
+        # The full output is in the event above; this is the start of what the model saw.
         Event(EventType.AGENT_USER_TOOL_RESULT, {**named, "content": cut_text(output, 512), "size": len(output)}),
     ]
     about_call = {"tool": tool, "tool_use_id": block.tool_use_id, **parent}
     if not failed and tool in EDITORS and block.tool_use_id not in conversation.covered:
-        told = _told_edit(structured, conversation.workspace)
-        events += [Event(EventType.AGENT_FILE_EDITED, {**edit, **about_call}) for edit in told]
+        edits = _described_edit(structured, conversation.workspace)
+        events += [Event(EventType.AGENT_FILE_EDITED, {**edit, **about_call}) for edit in edits]
     conversation.covered.discard(block.tool_use_id)
     events += edit_events(conversation.compared.pop(block.tool_use_id, Compared()), about=about_call)
     if tool in SUBAGENT_TOOLS:
@@ -171,18 +171,18 @@ def _tool_result(
 
 
 def edit_events(compared: Compared, *, about: Mapping[str, Any]) -> list[Event]:
-    """The events of what changed; `about` says whose doing it was."""
+    """Return the events of changed files. `about` identifies the call that changed them."""
     events = [Event(EventType.AGENT_FILE_EDITED, {**edit, **about}) for edit in compared.edits]
-    if compared.untold:
-        more = {"subtype": "more_files_changed", "files": compared.untold}
+    if compared.omitted:
+        more = {"subtype": "more_files_changed", "files": compared.omitted}
         events.append(Event(EventType.AGENT_SYSTEM_MESSAGE, {**more, **about}))
     if compared.error is not None:
         events.append(Event(EventType.AGENT_ERROR, missing_changes(compared.error)))
     return events
 
 
-def _told_edit(structured: Any, workspace: str) -> list[dict[str, Any]]:
-    """The edit as the tool itself tells of it, for files that no comparison sees."""
+def _described_edit(structured: Any, workspace: str) -> list[dict[str, Any]]:
+    """Return the edit that the tool's result describes, for files that no comparison includes."""
     path = structured.get("filePath") if isinstance(structured, dict) else None
     if not isinstance(path, str):
         return []
@@ -206,7 +206,7 @@ def _diff(name: str, structured: dict[str, Any], *, created: bool) -> Diff:
 
 
 def _relative(path: str, workspace: str) -> str:
-    """Relative to the workspace if it is inside, else without the leading slash."""
+    """Return the path relative to the workspace, or without its leading slash if it is outside."""
     try:
         return str(PurePosixPath(path).relative_to(workspace))
     except ValueError:
