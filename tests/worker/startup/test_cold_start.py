@@ -1,6 +1,7 @@
 """The worker's first event is spooled and sent before anything slow is imported, and stored once."""
 
 import asyncio
+import json
 import socket
 import subprocess
 from dataclasses import MISSING, fields
@@ -13,7 +14,7 @@ from omoi_os.protocol.assignment import Assignment
 from omoi_os.protocol.spool import read_frames
 from omoi_os.worker.command import PYTHON, SOURCE
 from omoi_os.worker.reporter import http
-from omoi_os.worker.startup import variables
+from omoi_os.worker.startup import cold_start, variables
 from omoi_os.worker.startup.cold_start import EarlyStart, report_start
 from tests.worker.conftest import BRANCH, Worker
 from tests.worker.platform import Platform
@@ -106,6 +107,20 @@ async def test_a_sigterm_that_comes_before_anyone_handles_it_is_not_lost(worker:
 
     assert (await worker.end())[0] == 143
     assert platform.events[-1]["event_type"] == "agent.shutdown"
+
+
+def test_the_first_stage_reads_and_writes_json_as_the_json_module_does() -> None:
+    texts = {"A": "plain", "B": 'quote " back \\ slash', "C": "ü\u2028😀\n\t\x01", "": ""}
+    assert variables.parse(json.dumps(texts).encode()) == texts
+    assert variables.parse(json.dumps(texts, ensure_ascii=False, indent=2).encode()) == texts
+
+    for branch in (*texts.values(), None):
+        written = cold_start._started({"attempt": 7, "branch_name": branch, "model": "m"})
+        assert written is not None
+        event = json.loads(written)
+        assert json.dumps(event).encode() == written
+        assert (event["event_data"]["attempt"], event["event_data"]["branch_name"]) == (7, branch)
+    assert cold_start._started({"attempt": 1, "branch_name": ["not a text"]}) is None
 
 
 def test_an_assignments_needed_fields_are_known_before_it_is() -> None:

@@ -53,16 +53,16 @@ def from_turn(turn: TurnEnded) -> Failure | None:
     """Return the failure that ended a turn, if one did."""
     if turn.error is None:
         return None
-    problem, said, status = turn.error.problem, turn.error.message[:MAX_ERROR_CHARACTERS], turn.error.status
+    problem, sentence, status = turn.error.problem, turn.error.message[:MAX_ERROR_CHARACTERS], turn.error.status
     if problem in _LIMITS:
         error, hint = _LIMITS[problem]
         return Failure(error, "unknown", hint, stop_reason=problem.value)
     if problem == TurnProblem.MODEL:
-        error = said or f"The model answered {status}."
+        error = sentence or f"The model answered {status}."
         return Failure(error, "model", f"The model's API answered {status}.", api_error_status=status)
     if problem == TurnProblem.NETWORK:
-        return Failure(said or "The model could not be reached.", "network", "Check that the gateway is running.")
-    return Failure(said or f"The agent stopped: {turn.outcome}.", "unknown", "See the agent's last messages.")
+        return Failure(sentence or "The model could not be reached.", "network", "Check that the gateway is running.")
+    return Failure(sentence or f"The agent stopped: {turn.outcome}.", "unknown", "See the agent's last messages.")
 
 
 def from_exit(exit_code: int | None, *, stderr: str, out_of_memory: bool, partial_output: str = "") -> Failure:

@@ -164,14 +164,14 @@ class Snapshots:
         )
         try:
             async with asyncio.timeout(COMMAND_SECONDS):
-                out, said = await _communicate(process, stdin, max_bytes=max_bytes)
+                out, errors = await _communicate(process, stdin, max_bytes=max_bytes)
         except TimeoutError:
             raise SnapshotError(f"git {arguments[0]} did not finish within {COMMAND_SECONDS:g} s") from None
         finally:
             if process.returncode is None:
                 await end_tree(process)
         if process.returncode != 0 and len(out) < max_bytes:
-            raise SnapshotError(f"git {arguments[0]} failed: {said.decode(errors='replace').strip()[-1000:]}")
+            raise SnapshotError(f"git {arguments[0]} failed: {errors.decode(errors='replace').strip()[-1000:]}")
         return out
 
     def _environ(self) -> dict[str, str]:

@@ -241,8 +241,8 @@ def _give_up(driver: LaunchedDriver, *, is_stopped: bool) -> NoReturn:
     os.waitpid(driver.pid, 0)
     if is_stopped:
         sys.exit(EXIT_STOPPED)
-    said = os.read(driver.stderr, CHUNK_BYTES).decode(errors="replace").strip()
-    _print_error(f"The agent driver exited while it waited for a task: {said[-1000:]}")
+    stderr = os.read(driver.stderr, CHUNK_BYTES).decode(errors="replace").strip()
+    _print_error(f"The agent driver exited while it waited for a task: {stderr[-1000:]}")
     sys.exit(EXIT_FAILED)
 
 

@@ -132,7 +132,7 @@ def _merged(first: Hooks, second: Hooks) -> Hooks:
 async def _relay(
     channel: Channel, client: ClaudeSDKClient, watch: ChangeWatch, *, turns: Turns, partial: PartialReply
 ) -> NoReturn:
-    """Report what happens until the CLI ends, which is an error as long as nobody asked for it."""
+    """Report what happens until the CLI ends, which is an error unless `End` was received."""
     conversation = watch.conversation
     session_id = None
     async for message in client.receive_messages():

@@ -33,12 +33,12 @@ def turn_error(message: ResultMessage) -> TurnError:
     """Return the error of a failed turn. The subtype does not help: it is `success` for a failed model call."""
     if message.subtype in _LIMITS:
         return TurnError(_LIMITS[message.subtype])
-    said = message.result or _joined(message.errors or [])
+    sentence = message.result or _joined(message.errors or [])
     status = message.api_error_status
     if isinstance(status, int) and not isinstance(status, bool):
         # The CLI puts the status before the API's own sentence.
-        return TurnError(TurnProblem.MODEL, said.removeprefix(f"API Error: {status} "), status)
-    return TurnError(TurnProblem.NETWORK if message.terminal_reason == "api_error" else TurnProblem.UNKNOWN, said)
+        return TurnError(TurnProblem.MODEL, sentence.removeprefix(f"API Error: {status} "), status)
+    return TurnError(TurnProblem.NETWORK if message.terminal_reason == "api_error" else TurnProblem.UNKNOWN, sentence)
 
 
 def _joined(errors: list[str]) -> str:

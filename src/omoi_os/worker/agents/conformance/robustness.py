@@ -83,8 +83,8 @@ async def the_death_of_the_reporter_ends_it_at_once(bench: Bench) -> None:
     demand(not _running(below), "processes of the agent still run")
     demand(not gate.is_read, "the command still runs")
     transcript = bench.agent.find_transcript(bench.paths, session_id)
-    said = transcript.read_text(errors="replace").lower() if transcript else ""
-    demand("interrupt" not in said, "the transcript says that somebody interrupted the agent")
+    text = transcript.read_text(errors="replace").lower() if transcript else ""
+    demand("interrupt" not in text, "the transcript says that someone interrupted the agent")
 
 
 async def nothing_is_left_behind(bench: Bench) -> None:
