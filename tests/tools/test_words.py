@@ -69,6 +69,12 @@ def test_pending_paths_exist(words: ModuleType) -> None:
     assert [path for path in words.PENDING if not (words.ROOT / path).exists()] == []
 
 
+def test_a_pending_path_without_findings_is_named(words: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "PENDING", ("src/a", "src/b"))
+
+    assert words.clean(words.findings("src/a/x.md", "Try anew.")) == ["src/b"]
+
+
 def test_a_finding_says_what_to_write(words: ModuleType) -> None:
     (finding,) = words.findings("a.md", "Try anew.")
 

@@ -50,7 +50,7 @@ _NOT_BUILT = (
 
 
 class Pages:
-    """Answers what no route has matched; what is not the page's either goes on to `otherwise`."""
+    """Answer requests that no route matched; pass those that are not the page's to `otherwise`."""
 
     def __init__(self, otherwise: ASGIApp, static: Path = STATIC) -> None:
         self.otherwise = otherwise

@@ -1,4 +1,4 @@
-"""`omoi cleanup`: ends what lives on for nobody, and nothing else."""
+"""`omoi cleanup`: ends orphaned sandboxes, and nothing else."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -61,7 +61,7 @@ def test_a_second_platform_is_told_who_has_the_folder(tmp_path: Path) -> None:
         folder.Lock(tmp_path)
 
 
-def test_a_clean_end_leaves_no_trace_of_a_holder(tmp_path: Path) -> None:
+def test_a_clean_end_leaves_no_trace(tmp_path: Path) -> None:
     with folder.Lock(tmp_path) as first:
         assert not first.unclean
     with folder.Lock(tmp_path) as second:
@@ -78,11 +78,11 @@ signal.pause()
 """
 
 
-def test_a_killed_holder_lets_go_and_is_noticed(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", HOLDING, str(tmp_path)], stdout=subprocess.PIPE) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"held\n"
-        holder.send_signal(signal.SIGKILL)
+def test_the_lock_of_a_killed_process_is_free_and_unclean(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", HOLDING, str(tmp_path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        process.send_signal(signal.SIGKILL)
 
     with folder.Lock(tmp_path) as lock:
         assert lock.unclean

@@ -64,7 +64,7 @@ def work():
     while True:
         signal.pause()
 """
-#: Reports its start, and its end when it is told to.
+#: Reports its start, and its end after SIGTERM.
 POLITE = "signal.signal(signal.SIGTERM, stop); work()"
 #: Reports its start and does not listen.
 DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN); work()"

@@ -26,7 +26,7 @@ def test_only_the_flexible_column_gives_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"), [(-1, "0 s"), (59.9, "59 s"), (61, "1 min 1 s"), (7260, "2 h 1 min"), (90_000, "1 d 1 h")]
+    ("seconds", "text"), [(-1, "0 s"), (59.9, "59 s"), (61, "1 min 1 s"), (7260, "2 h 1 min"), (90_000, "1 d 1 h")]
 )
-def test_a_length_of_time_is_told_in_its_largest_units(seconds: float, told: str) -> None:
-    assert span(seconds) == told
+def test_a_duration_is_shown_in_its_largest_units(seconds: float, text: str) -> None:
+    assert span(seconds) == text

@@ -1,4 +1,4 @@
-"""Messages that pass by on their way to the model are seen, once, and only one's own."""
+"""Messages in a request to the model are marked as seen, once, and only those of the calling sandbox."""
 
 import json
 from pathlib import Path
