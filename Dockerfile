@@ -1,4 +1,4 @@
-# What sandboxes of the docker and daytona providers are made from: `make image`.
+# The image of sandboxes of the docker and daytona providers, built by `make image`.
 ARG BASE=python:3.12-slim-bookworm
 FROM ${BASE}
 
@@ -13,7 +13,7 @@ RUN groupadd --gid 1000 agent \
     && install -d -o agent -g agent /workspace \
     && install -d /run/omoi /run/mirror.git
 
-# The worker drives the agent with this one dependency; its version is the platform's own.
+# The only dependency of the worker, in the version that the platform uses.
 COPY pyproject.toml /opt/omoi/
 RUN python3 -m venv /opt/omoi \
     && sdk=$(/opt/omoi/bin/python -c "import tomllib; print(next(name for name in tomllib.load(open('/opt/omoi/pyproject.toml', 'rb'))['project']['dependencies'] if name.startswith('claude-agent-sdk')))") \

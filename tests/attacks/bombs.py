@@ -7,7 +7,7 @@ from omoi_os.providers.base import EndReason
 from omoi_os.providers.conformance import Bench, Check, Guarantee, limits
 from omoi_os.providers.conformance.bench import expect
 from omoi_os.providers.conformance.check import collector
-from omoi_os.providers.local.supervisor import disk, spawn
+from omoi_os.providers.guest import disk_watch, launch
 
 CHECKS: list[Check] = []
 _check = collector(CHECKS)
@@ -42,7 +42,7 @@ try:
 except OSError: pass
 print(json.dumps(made))
 """
-_MORE_FILES = spawn.MAX_OPEN_FILES + 1024
+_MORE_FILES = launch.MAX_OPEN_FILES + 1024
 
 
 @_check(Guarantee.DISK)
@@ -53,9 +53,9 @@ async def a_huge_sparse_file_cannot_be_made(bench: Bench) -> None:
 
 
 @_check(Guarantee.DISK)
-async def countless_empty_files_are_told(bench: Bench) -> None:
+async def countless_empty_files_are_reported(bench: Bench) -> None:
     """So many files that the host would lack inodes get ENOSPC, or end the sandbox as having filled its disk."""
-    count = 3 * bench.small.disk_bytes // disk.BYTES_PER_FILE
+    count = 3 * bench.small.disk_bytes // disk_watch.BYTES_PER_FILE
     ref = await bench.make(bench.code(_MANY_FILES, str(count)), resources=bench.small)
     report = await bench.within(bench.provider.inspect(ref, wait=bench.pace.notice), "inspect")
     reported = report.reason is EndReason.DISK_FULL or report.exit_code == _FULL
@@ -66,7 +66,7 @@ async def countless_empty_files_are_told(bench: Bench) -> None:
 async def open_files_of_a_process_are_bounded(bench: Bench) -> None:
     """One process cannot take the kernel's memory by opening files."""
     made = await bench.ask(await bench.shared(), _DESCRIPTORS, str(_MORE_FILES))
-    expect(made < spawn.MAX_OPEN_FILES, f"a process opened {made} files")
+    expect(made < launch.MAX_OPEN_FILES, f"a process opened {made} files")
 
 
 def unlimited() -> set[str]:
@@ -96,8 +96,8 @@ BOMBS = [
     _beside_a_neighbour(check)
     for check in (
         limits.the_number_of_processes_is_bounded,
-        limits.too_much_memory_is_told_as_that,
-        limits.a_full_workspace_is_told,
+        limits.too_much_memory_is_reported_as_that,
+        limits.a_full_workspace_is_reported,
         limits.temporary_folders_are_bounded,
         *CHECKS,
     )

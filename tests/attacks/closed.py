@@ -18,10 +18,9 @@ from omoi_os.errors import ProviderError
 from omoi_os.protocol import paths
 from omoi_os.providers.base import Resources, SandboxSpec
 from omoi_os.providers.conformance import Bench, host
-from omoi_os.providers.docker.inside import launch
+from omoi_os.providers.guest import kernel, launch
 from omoi_os.providers.local.host import seccomp
 from omoi_os.providers.local.host.provider import LocalProvider
-from omoi_os.providers.local.supervisor import kernel
 from tests.attacks.walls import CALL_SOCKET
 
 _INTERFACES = "import json, socket; print(json.dumps([name for _, name in socket.if_nameindex()]))"
@@ -72,12 +71,12 @@ async def _make_local(folder: Path) -> None:
 
 
 def _launch_in_container(folder: Path) -> None:
-    """What the programs inside a container do to start another, done here."""
-    program = seccomp.build_filter().hex()
+    """Start a program as the guest in a container does."""
     argv, env = ["touch", str(folder / "ran")], {"PATH": "/usr/bin:/bin"}
-    request: dict[str, object] = {"argv": argv, "env": env, "cwd": "/", "filter": program}
     with Path(os.devnull).open("r+") as nothing:
-        os.waitpid(launch.start(launch.Program(request, [nothing.fileno()] * 3)), 0)
+        stdio = [nothing.fileno()] * 3
+        program = launch.Program(argv, env=env, cwd="/", stdio=stdio, seccomp=seccomp.build_filter())
+        os.waitpid(launch.start(program), 0)
 
 
 def main() -> None:

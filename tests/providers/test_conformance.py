@@ -40,7 +40,7 @@ BASICS = (
     "arguments_are_taken_as_they_are",
     "binary_files_come_back_unchanged",
     "a_workspace_begins_with_its_checkout_or_empty_and_never_changes_it",
-    "a_missing_file_is_told",
+    "a_missing_file_is_reported",
     "what_never_was_is_gone",
 )
 

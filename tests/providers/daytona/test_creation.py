@@ -71,7 +71,7 @@ async def test_an_id_that_exists_is_refused_and_left_alone(
     spec = make_spec()
     ref = await provider.create(spec)
 
-    with pytest.raises(ProviderError, match="exists already"):
+    with pytest.raises(ProviderError, match="already exists"):
         await provider.create(spec)
 
     assert (await provider.inspect(ref)).alive

@@ -31,7 +31,7 @@ def test_the_settings_describe_it(tmp_path: Path) -> None:
     assert "ai-agent-dev-light" in str(provider.limits_warning)
 
 
-def test_a_missing_key_or_a_callback_that_leads_nowhere_is_told(tmp_path: Path) -> None:
+def test_a_missing_key_or_a_callback_that_leads_nowhere_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="DAYTONA_API_KEY must be set"):
         make(load_settings(environ={}, config_dir=tmp_path))
     with pytest.raises(ConfigError, match="CALLBACK_URL must be set"):

@@ -118,7 +118,7 @@ async def test_files_come_back_unchanged(provider: DaytonaProvider, make_spec: M
     assert await provider.read_file(ref, "/workspace/a/ü b/c'.bin") == content
 
 
-async def test_what_is_no_file_inside_is_told(provider: DaytonaProvider, make_spec: MakeSpec) -> None:
+async def test_what_is_no_file_inside_is_reported(provider: DaytonaProvider, make_spec: MakeSpec) -> None:
     ref = await provider.create(make_spec())
 
     with pytest.raises(FileNotFoundError):
@@ -126,7 +126,7 @@ async def test_what_is_no_file_inside_is_told(provider: DaytonaProvider, make_sp
     with pytest.raises(ProviderError, match="not a plain file"):
         await provider.read_file(ref, "/home/agent/.omoi")
     for path in ("/etc/passwd", "workspace/x", "/workspace/../etc/passwd", "/workspace/", "/workspace/a\0b"):
-        with pytest.raises(ProviderError, match="is not a file's path"):
+        with pytest.raises(ProviderError, match="is not the path of a file"):
             await provider.write_file(ref, path, b"")
 
 

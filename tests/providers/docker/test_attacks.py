@@ -47,12 +47,12 @@ async def test_without_the_hardening_the_same_attack_succeeds(attack: str, bare:
     await catalogue.succeeds(bare, attack, but=KEPT_BY_THE_ENGINE)
 
 
-async def test_30_without_an_engine_nothing_runs_and_the_remedy_is_told(bench: Bench) -> None:
+async def test_30_without_an_engine_nothing_runs_and_the_remedy_is_reported(bench: Bench) -> None:
     provider = DockerProvider(site=lambda: "here", host="unix:///nonexistent/docker.sock")
 
     with pytest.raises(ProviderUnavailable, match="set DOCKER_HOST"):
         await provider.create(bench.spec())
-    with pytest.raises(SetupError, match="start it"):
+    with pytest.raises(SetupError, match="Start it"):
         provider.check()
     await provider.close()
 

@@ -19,7 +19,7 @@ MakeSpec = Callable[..., SandboxSpec]
 Probe = Callable[..., Awaitable[ExecResult]]
 
 
-async def test_the_holder_can_be_neither_killed_nor_stopped_nor_looked_into(
+async def test_the_guest_can_be_neither_killed_nor_stopped_nor_inspected(
     provider: DockerProvider, make_spec: MakeSpec
 ) -> None:
     spec = make_spec(lifetime=timedelta(seconds=4))

@@ -105,7 +105,7 @@ async def test_a_first_process_that_cannot_start_fails_the_creation_and_leaves_n
 
 async def test_a_sandbox_that_makes_no_sense_is_refused_at_once(provider: DockerProvider, make_spec: MakeSpec) -> None:
     for changes, reason in (
-        ({"id": "no/name"}, "container's name"),
+        ({"id": "no/name"}, "name of a container"),
         ({"env": {"A": "x\0y"}}, "zero byte"),
         ({"gateway_folder": Path("/nonexistent/gateway")}, "not a folder"),
     ):
@@ -182,7 +182,7 @@ async def test_a_container_that_was_stopped_by_hand_tells_how_its_sandbox_had_en
     assert engine.containers.get(ref).logs(stdout=False) == b"last words\n"
 
 
-async def test_memory_that_a_child_of_the_first_process_lacked_is_told(
+async def test_memory_that_a_child_of_the_first_process_lacked_is_reported(
     provider: DockerProvider, make_spec: MakeSpec
 ) -> None:
     hog = f"{IMAGE_RUNTIME.python} -c \"b'x' * (1 << 30)\"; exit $?"

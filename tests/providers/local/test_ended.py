@@ -16,10 +16,11 @@ import pytest
 from omoi_os.errors import ProviderError, SandboxGone
 from omoi_os.protocol import paths
 from omoi_os.providers.base import EndReason, Resources, SandboxRef, SandboxSpec
+from omoi_os.providers.guest import kernel
 from omoi_os.providers.local.host import creation as making
 from omoi_os.providers.local.host.machine import Machine
 from omoi_os.providers.local.host.provider import LocalProvider
-from omoi_os.providers.local.supervisor import cgroups, kernel, processes
+from omoi_os.providers.local.supervisor import cgroups, processes
 
 SOON = timedelta(seconds=30)
 

@@ -92,7 +92,7 @@ async def test_no_process_of_the_host_can_be_seen_or_signalled(probe: Probe) -> 
     assert (await probe(look)).stdout == b"True sandbox\n"
 
 
-async def test_the_holder_cannot_be_looked_into_by_the_sandbox(probe: Probe, is_root: bool) -> None:
+async def test_the_supervisor_cannot_be_inspected_by_the_sandbox(probe: Probe, is_root: bool) -> None:
     kill = "import os\ntry:\n os.kill(2, 9)\n print('killed')\nexcept PermissionError:\n print('refused')"
 
     if is_root:

@@ -62,7 +62,7 @@ async def test_the_settings_choose_the_local_provider() -> None:
 
 
 @pytest.mark.parametrize("code", [0, 3, 137])
-async def test_the_exit_code_of_the_first_process_is_told(
+async def test_the_exit_code_of_the_first_process_is_reported(
     provider: LocalProvider, make_spec: MakeSpec, code: int
 ) -> None:
     ref = await provider.create(make_spec(["sh", "-c", f"exit {code}"]))
@@ -73,7 +73,7 @@ async def test_the_exit_code_of_the_first_process_is_told(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-async def test_the_signal_that_killed_the_first_process_is_told(
+async def test_the_signal_that_killed_the_first_process_is_reported(
     provider: LocalProvider, make_spec: MakeSpec, number: int
 ) -> None:
     ref = await provider.create(make_spec(["sh", "-c", f"kill -{number} $$"]))

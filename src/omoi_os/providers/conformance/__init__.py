@@ -1,6 +1,7 @@
 """What every provider must do, as checks that run against a real one.
 
-`CHECKS` are async functions `check(bench)`. `judge` runs one, `run` all, and known gaps are told with their reasons.
+`CHECKS` are async functions `check(bench)`. `judge` runs one check and `run` all of them.
+Known gaps are reported with their reasons.
 """
 
 from omoi_os.providers.conformance.bench import Bench, Failed, Pace, Targets

@@ -1,4 +1,4 @@
-"""Folders of this machine are bound in: the gateway socket, and the mirror."""
+"""Folders of this machine are mounted: that of the gateway socket, and the mirror."""
 
 import asyncio
 from pathlib import Path
@@ -28,7 +28,7 @@ except OSError: print('false')
 
 @_check(Guarantee.BOUND_FOLDERS)
 async def the_gateway_socket_works_after_a_restart_of_the_gateway(bench: Bench) -> None:
-    """A socket in the bound folder is reached, and so is one that takes its place."""
+    """A socket in the mounted folder can be reached, and so can one that replaces it."""
     with host.folder() as folder:
         ref = await bench.make(gateway_folder=folder)
         for word in ("first", "second"):
@@ -42,7 +42,7 @@ async def the_gateway_socket_works_after_a_restart_of_the_gateway(bench: Bench) 
 
 @_check(Guarantee.BOUND_FOLDERS)
 async def the_mirror_can_be_read_but_not_written(bench: Bench) -> None:
-    """A folder given as the mirror is there, read-only."""
+    """The folder of the mirror is mounted read-only."""
     with host.folder() as folder:
         (folder / "HEAD").write_text("ref: refs/heads/main\n")
         ref = await bench.make(mirror=folder)
@@ -52,7 +52,7 @@ async def the_mirror_can_be_read_but_not_written(bench: Bench) -> None:
 
 
 async def _call(bench: Bench, ref: SandboxRef, path: Path, word: str) -> str:
-    """Say a word to whoever connects from inside, and return what was heard there."""
+    """Send a word to a client that connects from inside, and return what it received."""
     with host.gateway_listener(path) as listener:
         asking = asyncio.ensure_future(bench.ask(ref, _CALL, f"{paths.GATEWAY_FOLDER}/{paths.GATEWAY_SOCKET}"))
         accepting = asyncio.ensure_future(asyncio.get_running_loop().sock_accept(listener))

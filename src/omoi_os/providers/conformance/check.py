@@ -1,4 +1,4 @@
-"""One check: a behaviour by name, the guarantee it stands for, and the function that looks."""
+"""A check: a behaviour by name, the guarantee that it belongs to, and the function that tests it."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ Function = Callable[[Bench], Awaitable[None]]
 
 
 class Guarantee(StrEnum):
-    """What a provider promises. A known gap names one check, or one of these for all of its checks."""
+    """A guarantee of a provider. A known gap names one check, or one of these for all of its checks."""
 
-    COMMANDS = "commands"  #: programs run as told, and end when told
-    FILES = "files"  #: files go in and come out unchanged
-    LIFE = "life"  #: made, found, ended and destroyed as asked
-    ENDINGS = "endings"  #: how a sandbox ended is told
+    COMMANDS = "commands"  #: programs run as requested, and end in time
+    FILES = "files"  #: files are written and read unchanged
+    LIFE = "life"  #: created, found, ended and destroyed as requested
+    ENDINGS = "endings"  #: how a sandbox ended is reported
     ISOLATION = "isolation"  #: nothing of the host or of other sandboxes is seen or changed
-    NETWORK = "network"  #: nothing can be reached but the gateway
+    NETWORK = "network"  #: only the gateway can be reached
     MEMORY = "memory"  #: memory is limited
     CPU = "cpu"  #: processor time is limited
     PIDS = "pids"  #: the number of processes is limited
     DISK = "disk"  #: disk space is limited
-    USAGE = "usage"  #: what a sandbox uses is told
-    BOUND_FOLDERS = "bound_folders"  #: folders of this machine are bound in
+    USAGE = "usage"  #: what a sandbox uses is reported
+    BOUND_FOLDERS = "bound_folders"  #: folders of this machine are mounted
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Check:
     function: Function
 
     def __call__(self, bench: Bench) -> Awaitable[None]:
-        """Look. Raises `Failed`."""
+        """Run the check. Raises `Failed`."""
         return self.function(bench)
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Check:
 
 
 def collector(found: list[Check]) -> Callable[[Guarantee], Callable[[Function], Check]]:
-    """A decorator that turns functions into checks of the given guarantee and collects them."""
+    """Return a decorator that turns functions into checks of a guarantee and collects them."""
 
     def of(guarantee: Guarantee) -> Callable[[Function], Check]:
         def add(function: Function) -> Check:

@@ -1,4 +1,4 @@
-"""Commands run as told."""
+"""Commands run as requested."""
 
 import asyncio
 
@@ -37,7 +37,7 @@ sys.path.insert(0, sys.argv[1])
 from omoi_os.protocol import paths
 print(json.dumps(paths.WORKSPACE))
 """
-#: The signal is held back until it is waited for, so that it cannot come too early.
+#: The signal is blocked until it is waited for, so that it cannot arrive too early.
 _UNTIL_SIGNALLED = """
 import os, signal, sys
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
@@ -52,7 +52,7 @@ _INSTALLED = (
 
 @_check(Guarantee.COMMANDS)
 async def an_exit_code_is_a_result(bench: Bench) -> None:
-    """Every exit code comes back as it is, and the sandbox lives on."""
+    """Every exit code is returned unchanged, and the sandbox stays alive."""
     ref = await bench.shared()
     for code in (0, 1, 7, 255):
         result = await bench.sh(ref, 'exit "$1"', str(code))
@@ -62,7 +62,7 @@ async def an_exit_code_is_a_result(bench: Bench) -> None:
 
 @_check(Guarantee.COMMANDS)
 async def a_signal_is_128_more_than_its_number(bench: Bench) -> None:
-    """A command that a signal killed is told apart from one that exited with 1."""
+    """A command that was killed by a signal is distinguished from one that exited with 1."""
     ref = await bench.shared()
     for number in (9, 15):
         result = await bench.sh(ref, 'kill -"$1" $$', str(number))
@@ -71,7 +71,7 @@ async def a_signal_is_128_more_than_its_number(bench: Bench) -> None:
 
 @_check(Guarantee.COMMANDS)
 async def the_two_outputs_are_kept_apart(bench: Bench) -> None:
-    """Standard output and standard error come back each by itself, byte for byte."""
+    """Standard output and standard error are returned separately, byte for byte."""
     result = await bench.sh(await bench.shared(), "printf 'out\\001\\377'; printf 'err\\n' >&2")
     expect(result.stdout == b"out\x01\xff", f"standard output was {result.stdout!r}")
     expect(result.stderr == b"err\n", f"standard error was {result.stderr!r}")
@@ -79,7 +79,7 @@ async def the_two_outputs_are_kept_apart(bench: Bench) -> None:
 
 @_check(Guarantee.COMMANDS)
 async def input_arrives_whole_and_its_end_is_seen(bench: Bench) -> None:
-    """Two megabytes of every byte value go in and come out."""
+    """Two megabytes of every byte value are passed through unchanged."""
     given = bytes(range(256)) * 8192
     result = await bench.exec(await bench.shared(), ["cat"], stdin=given)
     expect(result.stdout == given, f"{len(given)} bytes went in, {len(result.stdout)} came out, or others")
@@ -87,7 +87,7 @@ async def input_arrives_whole_and_its_end_is_seen(bench: Bench) -> None:
 
 @_check(Guarantee.COMMANDS)
 async def no_input_is_an_empty_one(bench: Bench) -> None:
-    """A command that reads although nothing is given sees the end at once."""
+    """A command that reads although there is no input sees its end at once."""
     result = await bench.exec(await bench.shared(), ["cat"])
     expect((result.exit_code, result.stdout) == (0, b""), f"reading no input gave {result}")
 
@@ -101,25 +101,25 @@ async def input_that_nobody_reads_holds_up_nothing(bench: Bench) -> None:
 
 @_check(Guarantee.COMMANDS)
 async def much_output_on_both_streams_does_not_lock(bench: Bench) -> None:
-    """Megabytes on both outputs at once end; the beginning and the end are kept, and a cut is said."""
+    """Megabytes on both outputs do not block; the beginning and the end are kept, and truncation is reported."""
     result = await bench.exec(await bench.shared(), bench.code(_FLOOD, str(_BIG)))
     expect(result.exit_code == 0, f"the flood ended with {result.exit_code}")
     for output in (result.stdout, result.stderr):
         expect(output.startswith(b"first"), "the beginning of the output is lost")
         expect(output.endswith(b"last"), "the end of the output is lost")
-        expect(result.truncated or len(output) == _BIG + 9, f"{len(output)} bytes were kept and no cut was said")
+        expect(result.truncated or len(output) == _BIG + 9, f"{len(output)} bytes were kept without `truncated`")
 
 
 @_check(Guarantee.COMMANDS)
 async def a_missing_program_is_a_result(bench: Bench) -> None:
-    """A program that is not there answers as in a shell: 127, or 126."""
+    """A program that does not exist gives the exit code of a shell: 127, or 126."""
     result = await bench.exec(await bench.shared(), ["/no/such/program"])
     expect(result.exit_code in (126, 127), f"a missing program came back as {result.exit_code}")
 
 
 @_check(Guarantee.COMMANDS)
 async def arguments_are_taken_as_they_are(bench: Bench) -> None:
-    """No shell looks at the arguments on their way."""
+    """No shell interprets the arguments."""
     given = ["", " ", "$HOME", "`id`", "$(id)", "a;b|c&d>e", "'\"", "\\n", "line\nline", "*", "-n", "--", "%s", "a=b"]
     found = await bench.ask(await bench.shared(), _ARGUMENTS, *given)
     wrong = [(one, other) for one, other in zip(given, found, strict=False) if one != other]
@@ -128,7 +128,7 @@ async def arguments_are_taken_as_they_are(bench: Bench) -> None:
 
 @_check(Guarantee.COMMANDS)
 async def unicode_survives_in_arguments_input_and_output(bench: Bench) -> None:
-    """Text of any script goes in and comes out."""
+    """Text in any script is passed through unchanged."""
     text = "Grüße 思い 🪶 \u202e e\u0301"
     ref = await bench.shared()
     found = await bench.ask(ref, _ARGUMENTS, text)
@@ -138,13 +138,13 @@ async def unicode_survives_in_arguments_input_and_output(bench: Bench) -> None:
 
 
 @_check(Guarantee.COMMANDS)
-async def commands_run_in_the_workspace_or_where_told(bench: Bench) -> None:
+async def commands_run_in_the_workspace_or_in_cwd(bench: Bench) -> None:
     """The working folder is the workspace, and `cwd` changes it."""
     ref = await bench.shared()
     default = (await bench.sh(ref, "pwd -P")).stdout.decode().strip()
-    told = (await bench.sh(ref, "pwd -P", cwd=paths.HOME)).stdout.decode().strip()
+    reported = (await bench.sh(ref, "pwd -P", cwd=paths.HOME)).stdout.decode().strip()
     expect(default == paths.WORKSPACE, f"without cwd the command ran in {default!r}")
-    expect(told == paths.HOME, f"with cwd {paths.HOME} the command ran in {told!r}")
+    expect(reported == paths.HOME, f"with cwd {paths.HOME} the command ran in {reported!r}")
 
 
 @_check(Guarantee.COMMANDS)
@@ -152,8 +152,8 @@ async def several_commands_run_at_once(bench: Bench) -> None:
     """Six commands that wait for each other all end."""
     ref = await bench.make()
     calls = [bench.exec(ref, bench.code(_MEET, str(number))) for number in range(6)]
-    said = [result.stdout.decode().strip() for result in await asyncio.gather(*calls)]
-    expect(said == [str(number) for number in range(6)], f"the six commands said {said}")
+    printed = [result.stdout.decode().strip() for result in await asyncio.gather(*calls)]
+    expect(printed == [str(number) for number in range(6)], f"the six commands printed {printed}")
 
 
 @_check(Guarantee.COMMANDS)

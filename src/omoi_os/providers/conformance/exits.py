@@ -1,4 +1,4 @@
-"""How a sandbox ended is told, soon and truly."""
+"""How a sandbox ended is reported, promptly and correctly."""
 
 import asyncio
 from datetime import timedelta
@@ -15,32 +15,32 @@ _UNTIL_TOLD = "import os, sys, time\nwhile not os.path.exists('go'): time.sleep(
 
 
 @_check(Guarantee.ENDINGS)
-async def the_exit_code_of_the_first_process_is_told(bench: Bench) -> None:
-    """Exit codes are told as they are, also those that look like signals."""
+async def the_exit_code_of_the_first_process_is_reported(bench: Bench) -> None:
+    """Exit codes are reported unchanged, also those that look like signals."""
     for code in (0, 3, 137):
         report = await bench.end_of(await bench.make(["/bin/sh", "-c", f"exit {code}"]))
-        told = (report.reason, report.exit_code, report.signal)
-        expect(told == (EndReason.EXITED, code, None), f"exit {code} was told as {report}")
+        reported = (report.reason, report.exit_code, report.signal)
+        expect(reported == (EndReason.EXITED, code, None), f"exit {code} was reported as {report}")
 
 
 @_check(Guarantee.ENDINGS)
-async def a_signal_is_told_apart_from_an_exit(bench: Bench) -> None:
-    """The number of the signal that killed the first process is told as that."""
+async def a_signal_is_distinguished_from_an_exit(bench: Bench) -> None:
+    """The signal that killed the first process is reported as a signal."""
     for number in (9, 15):
         report = await bench.end_of(await bench.make(["/bin/sh", "-c", f"kill -{number} $$"]))
-        told = (report.reason, report.exit_code, report.signal)
-        expect(told == (EndReason.SIGNALLED, None, number), f"signal {number} was told as {report}")
+        reported = (report.reason, report.exit_code, report.signal)
+        expect(reported == (EndReason.SIGNALLED, None, number), f"signal {number} was reported as {report}")
 
 
 @_check(Guarantee.ENDINGS)
 async def the_lifetime_is_enforced_without_us(bench: Bench) -> None:
-    """A sandbox ends when its lifetime is over, and says why to whoever asks next."""
+    """A sandbox ends when its lifetime is over, and that reason is reported."""
     ref = await bench.make(lifetime=bench.pace.lifetime)
     bench.restart()
     allowed = bench.pace.lifetime + bench.pace.notice
     report = await bench.within(bench.provider.inspect(ref, wait=allowed), "inspect")
     expect(not report.alive, f"it is alive {allowed.total_seconds():g} s after its start")
-    expect(report.reason is EndReason.LIFETIME, f"the end of its lifetime was told as {report}")
+    expect(report.reason is EndReason.LIFETIME, f"the end of its lifetime was reported as {report}")
 
 
 @_check(Guarantee.ENDINGS)
@@ -53,9 +53,9 @@ async def waiting_for_the_end_wakes_when_it_comes(bench: Bench) -> None:
     if not done:
         waiting.cancel()
         await asyncio.wait([waiting])
-    expect(done, f"the end was not told within {bench.pace.notice.total_seconds():g} s")
+    expect(done, f"the end was not reported within {bench.pace.notice.total_seconds():g} s")
     report = waiting.result()
-    expect((report.alive, report.exit_code) == (False, 4), f"exit 4 was told as {report}")
+    expect((report.alive, report.exit_code) == (False, 4), f"exit 4 was reported as {report}")
 
 
 @_check(Guarantee.ENDINGS)
@@ -64,22 +64,22 @@ async def waiting_for_an_end_that_does_not_come_says_alive(bench: Bench) -> None
     report = await bench.within(
         bench.provider.inspect(await bench.shared(), wait=timedelta(milliseconds=300)), "inspect with a short wait"
     )
-    expect(report.alive and report.reason is None, f"a living sandbox was told as {report}")
+    expect(report.alive and report.reason is None, f"a living sandbox was reported as {report}")
 
 
 @_check(Guarantee.ENDINGS)
 async def how_it_ended_is_known_after_a_restart(bench: Bench) -> None:
-    """A new provider object tells how a sandbox ended that an older one made."""
+    """A new provider object reports how a sandbox ended that an older one created."""
     ref = await bench.make(["/bin/sh", "-c", "exit 6"])
     await bench.end_of(ref)
     bench.restart()
     report = await bench.provider.inspect(ref)
-    expect((report.reason, report.exit_code) == (EndReason.EXITED, 6), f"exit 6 was told as {report}")
+    expect((report.reason, report.exit_code) == (EndReason.EXITED, 6), f"exit 6 was reported as {report}")
 
 
 @_check(Guarantee.ENDINGS)
 async def output_that_nobody_reads_holds_up_nothing(bench: Bench) -> None:
-    """A first process that prints megabytes comes to its end."""
+    """A first process that prints megabytes is not blocked."""
     flood = "import os\nfor _ in range(64): os.write(1, bytes(65536)), os.write(2, bytes(65536))"
     report = await bench.end_of(await bench.make(bench.code(flood)))
     expect(report.exit_code == 0, f"printing much ended as {report}")
@@ -87,7 +87,7 @@ async def output_that_nobody_reads_holds_up_nothing(bench: Bench) -> None:
 
 @_check(Guarantee.ENDINGS)
 async def files_can_be_read_after_the_end(bench: Bench) -> None:
-    """What the first process wrote is there until the sandbox is destroyed."""
+    """The files of the first process stay until the sandbox is destroyed."""
     ref = await bench.make(["/bin/sh", "-c", "echo work > result; echo home > ~/result"])
     await bench.end_of(ref)
     for path, wanted in ((f"{paths.WORKSPACE}/result", b"work\n"), (f"{paths.HOME}/result", b"home\n")):
@@ -97,7 +97,7 @@ async def files_can_be_read_after_the_end(bench: Bench) -> None:
 
 @_check(Guarantee.ENDINGS)
 async def commands_run_after_the_end(bench: Bench) -> None:
-    """Unfinished work can be saved: commands see the files, change them, and have the same environment."""
+    """Unfinished work can be salvaged: commands see the files, change them, and have the same environment."""
     env = {"PATH": "/usr/bin:/bin", "HOME": paths.HOME, "MARK": "as given"}
     ref = await bench.make(["/bin/sh", "-c", "echo work > result; exit 2"], env=env)
     await bench.end_of(ref)
@@ -109,4 +109,4 @@ async def commands_run_after_the_end(bench: Bench) -> None:
     )
     expect(await bench.provider.read_file(ref, f"{paths.HOME}/saved") == b"saved\n", "what it wrote is not there")
     report = await bench.provider.inspect(ref)
-    expect((report.alive, report.exit_code) == (False, 2), f"after a command the end was told as {report}")
+    expect((report.alive, report.exit_code) == (False, 2), f"after a command the end was reported as {report}")

@@ -1,4 +1,4 @@
-"""Files go in and come out unchanged, and by no other way."""
+"""Files are written and read unchanged, and no link leads elsewhere."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ _ROOTS = (paths.WORKSPACE, paths.HOME)
 
 @_check(Guarantee.FILES)
 async def binary_files_come_back_unchanged(bench: Bench) -> None:
-    """Every byte value, no byte at all, and line ends of all kinds."""
+    """Every byte value, an empty file, and line ends of all kinds are kept."""
     ref = await bench.shared()
     for root in _ROOTS:
         for content in (bytes(range(256)), b"", b"a\r\nb\rc\n\n", b"\xff\xfe\x00"):
@@ -27,13 +27,13 @@ async def binary_files_come_back_unchanged(bench: Bench) -> None:
 
 @_check(Guarantee.FILES)
 async def big_files_come_back_unchanged(bench: Bench) -> None:
-    """Eight megabytes go in and come out."""
+    """Eight megabytes are written and read unchanged."""
     await _round_trip(bench, await bench.shared(), f"{paths.WORKSPACE}/big", bytes(range(256)) * 32768)
 
 
 @_check(Guarantee.FILES)
 async def a_workspace_begins_with_its_checkout_or_empty_and_never_changes_it(bench: Bench) -> None:
-    """Files of a prepared checkout are all there and may be written, or none is; as prepared they stay."""
+    """All files of a prepared checkout are there and writable, or none is; the checkout itself never changes."""
     with host.folder() as folder:
         checkouts.make_folder(folder / "one")
         for name in ("kept", "removed"):
@@ -51,7 +51,7 @@ async def a_workspace_begins_with_its_checkout_or_empty_and_never_changes_it(ben
 
 @_check(Guarantee.FILES)
 async def parent_folders_are_made(bench: Bench) -> None:
-    """A file's missing folders are made, and commands may write beside it."""
+    """Missing folders of a file are created, and commands may write beside it."""
     ref = await bench.shared()
     for root in _ROOTS:
         await _round_trip(bench, ref, f"{root}/one/two/three/file", b"deep")
@@ -61,7 +61,7 @@ async def parent_folders_are_made(bench: Bench) -> None:
 
 @_check(Guarantee.FILES)
 async def a_file_is_replaced(bench: Bench) -> None:
-    """Writing again leaves nothing of the longer content before."""
+    """Writing again leaves nothing of the longer content that was there."""
     ref = await bench.shared()
     await _round_trip(bench, ref, f"{paths.WORKSPACE}/twice", b"long " * 1000)
     await _round_trip(bench, ref, f"{paths.WORKSPACE}/twice", b"short")
@@ -69,7 +69,7 @@ async def a_file_is_replaced(bench: Bench) -> None:
 
 @_check(Guarantee.FILES)
 async def unicode_and_odd_names_work(bench: Bench) -> None:
-    """Names with other scripts, blanks, quotes and dashes are names."""
+    """Names may contain other scripts, blanks, quotes and dashes."""
     ref = await bench.shared()
     for name in ("Grüße 思い 🪶", "a b", 'it\'s "x"', "-rf", "$HOME", "%41", "new\nline", ".hidden"):
         await _round_trip(bench, ref, f"{paths.WORKSPACE}/odd/{name}", name.encode())
@@ -78,8 +78,8 @@ async def unicode_and_odd_names_work(bench: Bench) -> None:
 
 
 @_check(Guarantee.FILES)
-async def a_missing_file_is_told(bench: Bench) -> None:
-    """`FileNotFoundError`, for a missing folder on the way too."""
+async def a_missing_file_is_reported(bench: Bench) -> None:
+    """A missing file raises `FileNotFoundError`, and so does a missing folder on the way."""
     ref = await bench.shared()
     for path in (f"{paths.WORKSPACE}/missing", f"{paths.HOME}/no/such/file"):
         try:
@@ -91,7 +91,7 @@ async def a_missing_file_is_told(bench: Bench) -> None:
 
 @_check(Guarantee.FILES)
 async def what_commands_write_can_be_read(bench: Bench) -> None:
-    """Home and workspace are the same from both sides."""
+    """`read_file` and commands see the same home and workspace."""
     ref = await bench.shared()
     for root in _ROOTS:
         await bench.sh(ref, 'printf inside > "$1/theirs"', root)
@@ -101,7 +101,7 @@ async def what_commands_write_can_be_read(bench: Bench) -> None:
 
 @_check(Guarantee.FILES)
 async def several_files_are_written_at_once(bench: Bench) -> None:
-    """Twelve writers side by side do not mix their files up."""
+    """Twelve concurrent writers do not mix up their files."""
     ref = await bench.shared()
     contents = {f"{paths.HOME}/many/{number}": str(number).encode() * 50_000 for number in range(12)}
     await asyncio.gather(*(_round_trip(bench, ref, path, content) for path, content in contents.items()))
@@ -109,7 +109,7 @@ async def several_files_are_written_at_once(bench: Bench) -> None:
 
 @_check(Guarantee.FILES)
 async def paths_outside_home_and_workspace_are_refused(bench: Bench) -> None:
-    """`ProviderError` for every path that leads, or could lead, elsewhere."""
+    """Every path that leads, or could lead, elsewhere raises `ProviderError`."""
     ref = await bench.shared()
     for path in ("/etc/passwd", f"{paths.WORKSPACE}/../etc/passwd", "relative", f"{paths.WORKSPACE}x/a"):
         await _expect_refused(bench, ref, path)
@@ -121,7 +121,7 @@ async def planted_links_lead_to_nothing_of_the_host(bench: Bench) -> None:
     ref = await bench.make()
     with host.secret_file() as (path, secret):
         planted = await bench.sh(ref, 'ln -s "$1" link && ln -s "${1%/*}" folder', str(path))
-        expect(planted.exit_code == 0, f"the links could not be made: {planted.stderr.decode(errors='replace')}")
+        expect(planted.exit_code == 0, f"the links could not be created: {planted.stderr.decode(errors='replace')}")
         for name in ("link", f"folder/{path.name}"):
             try:
                 content = await bench.provider.read_file(ref, f"{paths.WORKSPACE}/{name}")

@@ -1,4 +1,4 @@
-"""Things of the host that no sandbox may see: each is there for as long as its check looks for it."""
+"""Things of the host that no sandbox may see, each present while its check runs."""
 
 import ctypes
 import os
@@ -23,8 +23,8 @@ _UNLINK = 9
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """A folder of this machine that anyone on it may enter."""
-    # A short path: sockets are made in it.
+    """Create a folder of this machine that everyone may enter."""
+    # A short path: sockets are created in it.
     made = Path(tempfile.mkdtemp(prefix="omoi-", dir="/tmp"))
     made.chmod(0o755)
     try:
@@ -35,7 +35,7 @@ def folder() -> Iterator[Path]:
 
 @contextmanager
 def secret_file() -> Iterator[tuple[Path, str]]:
-    """A file that anyone on this machine may read, in a folder that anyone may enter, and what is in it."""
+    """Create a file that everyone on this machine may read; yield its path and content."""
     with folder() as made:
         secret = secrets.token_hex(16)
         path = made / "secret"
@@ -46,7 +46,7 @@ def secret_file() -> Iterator[tuple[Path, str]]:
 
 @contextmanager
 def secret_process() -> Iterator[str]:
-    """A process of this machine with a secret on its command line."""
+    """Start a process of this machine with a secret on its command line."""
     secret = secrets.token_hex(16)
     command = [sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()", secret]
     with subprocess.Popen(command, stdin=subprocess.PIPE):
@@ -55,7 +55,7 @@ def secret_process() -> Iterator[str]:
 
 @contextmanager
 def secret_variable() -> Iterator[str]:
-    """A secret in our own environment, which whatever we start inherits unless it is kept from it."""
+    """Put a secret in our own environment, which our children inherit unless that is prevented."""
     secret = secrets.token_hex(16)
     name = f"OMOI_SECRET_{secret[:8].upper()}"
     os.environ[name] = secret
@@ -67,7 +67,7 @@ def secret_variable() -> Iterator[str]:
 
 @contextmanager
 def secret_descriptor() -> Iterator[int]:
-    """An open file that whatever we start inherits unless it is kept from it."""
+    """Open a file that our children inherit unless that is prevented."""
     with tempfile.TemporaryFile() as file:
         os.set_inheritable(file.fileno(), True)
         yield file.fileno()
@@ -75,7 +75,7 @@ def secret_descriptor() -> Iterator[int]:
 
 @contextmanager
 def secret_key(keyring: int = SESSION_KEYRING) -> Iterator[str]:
-    """A key in our session's keyring, or another of ours, by its description."""
+    """Add a key to our session's keyring, or another of ours; yield its description."""
     name = f"omoi-{secrets.token_hex(8)}"
     add, _, control = KEY_CALLS[os.uname().machine]
     call = ctypes.CDLL(None, use_errno=True).syscall
@@ -90,14 +90,14 @@ def secret_key(keyring: int = SESSION_KEYRING) -> Iterator[str]:
 
 @contextmanager
 def listener() -> Iterator[int]:
-    """A service on this machine's loopback, by its port."""
+    """Start a service on this machine's loopback; yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield int(server.getsockname()[1])
 
 
 @contextmanager
 def abstract_listener() -> Iterator[str]:
-    """A service on a unix socket that has no file, by its name."""
+    """Start a service on an abstract unix socket; yield its name."""
     name = f"omoi-{secrets.token_hex(8)}"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(f"\0{name}")
@@ -107,7 +107,7 @@ def abstract_listener() -> Iterator[str]:
 
 @contextmanager
 def gateway_listener(path: Path) -> Iterator[socket.socket]:
-    """A service on a unix socket with this path, for anyone."""
+    """Start a service on a unix socket with this path, open to everyone."""
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(os.fspath(path))
         path.chmod(0o666)

@@ -1,4 +1,4 @@
-"""Nothing of the host or of other sandboxes is seen or changed, and no privilege can be had."""
+"""Nothing of the host or of other sandboxes is visible or writable, and no privilege can be gained."""
 
 from pathlib import PurePosixPath
 
@@ -18,7 +18,7 @@ for path in sys.argv[1:]:
     except OSError: pass
 print(json.dumps(found))
 """
-#: What to look for comes by standard input, so that the search does not find itself.
+#: The text to search for is read from standard input, so that the search does not find itself.
 SEARCH = """
 import json, os, sys
 secret, found = sys.stdin.buffer.read(), []
@@ -73,7 +73,7 @@ print(json.dumps([kind for kind, flag in kinds.items() if libc.unshare(flag) == 
 
 @_check(Guarantee.ISOLATION)
 async def files_of_the_host_are_not_seen(bench: Bench) -> None:
-    """A file that everyone on the host may read is not there, by no way around either."""
+    """A file that everyone on the host may read cannot be read, not even by a detour."""
     with host.secret_file() as (path, _):
         around = [str(path), f"/proc/1/root{path}", f"/proc/self/root{path}"]
         found = await bench.ask(await bench.shared(), _READ, *around)
@@ -82,7 +82,7 @@ async def files_of_the_host_are_not_seen(bench: Bench) -> None:
 
 @_check(Guarantee.ISOLATION)
 async def files_of_other_sandboxes_are_not_seen(bench: Bench) -> None:
-    """What one sandbox leaves at every place where it can write is not there in another."""
+    """Files that one sandbox writes wherever it can are not visible in another."""
     one, other = await bench.make(), await bench.make()
     left = await bench.ask(one, _LEAVE, f"omoi-{one}")
     expect(left, "the first sandbox could write nowhere")
@@ -140,7 +140,7 @@ async def no_descriptor_is_inherited(bench: Bench) -> None:
 
 @_check(Guarantee.ISOLATION)
 async def the_system_cannot_be_changed(bench: Bench) -> None:
-    """System folders, kernel settings and our own program are not writable."""
+    """System folders, kernel settings and the worker's files are not writable."""
     runtime = bench.provider.runtime
     own = [runtime.source, f"{runtime.source}/omoi_os", str(PurePosixPath(runtime.python).parent)]
     system = [
@@ -161,7 +161,7 @@ async def the_system_cannot_be_changed(bench: Bench) -> None:
 
 @_check(Guarantee.ISOLATION)
 async def there_are_no_privileges(bench: Bench) -> None:
-    """Neither root nor capabilities, and none to be gained, in commands and in the first process."""
+    """Commands and the first process are not root, have no capabilities and cannot gain any."""
     for who, found in (
         ("a command", await bench.ask(await bench.shared(), _PRIVILEGES)),
         ("the first process", await bench.ask_first(_PRIVILEGES)),
@@ -173,12 +173,12 @@ async def there_are_no_privileges(bench: Bench) -> None:
 async def no_namespace_can_be_made(bench: Bench) -> None:
     """New user, mount and network namespaces, the way to most kernel faults, are refused."""
     found = await bench.ask(await bench.shared(), _NAMESPACES)
-    expect(not found, f"new namespaces could be made: {', '.join(found)}")
+    expect(not found, f"new namespaces could be created: {', '.join(found)}")
 
 
 @_check(Guarantee.ISOLATION)
 async def commands_after_the_end_are_isolated_too(bench: Bench) -> None:
-    """The wall is the same for commands that are run when the first process has ended."""
+    """The isolation is the same for commands that run after the first process has ended."""
     ref = await bench.make(["/bin/sh", "-c", ":"])
     await bench.end_of(ref)
     with host.secret_file() as (path, _), host.secret_process() as secret:

@@ -1,4 +1,4 @@
-"""Sandboxes are made, found, kept apart and destroyed as asked."""
+"""Sandboxes are created, found, kept apart and destroyed as requested."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ _PLACE = (
 
 @_check(Guarantee.LIFE)
 async def the_provider_says_what_it_is(bench: Bench) -> None:
-    """Its name, its site, where our program is inside, and what it cannot limit."""
+    """It has a name, a site, a runtime and a warning, which stay the same."""
     provider, again = bench.provider, bench.factory()
     expect(provider.name and provider.site, f"name is {provider.name!r}, site is {provider.site!r}")
     expect(provider.site == again.site, f"the site changes from {provider.site!r} to {again.site!r} by a restart")
@@ -40,7 +40,7 @@ async def the_first_process_starts_in_the_workspace(bench: Bench) -> None:
 
 @_check(Guarantee.LIFE)
 async def several_sandboxes_are_made_at_once(bench: Bench) -> None:
-    """Four that start side by side are four, all alive."""
+    """Four sandboxes that are created at once are all alive."""
     refs = await asyncio.gather(*(bench.make() for _ in range(4)))
     expect(len(set(refs)) == 4, f"four sandboxes have the references {refs}")
     alive = [(await bench.provider.inspect(ref)).alive for ref in refs]
@@ -49,23 +49,23 @@ async def several_sandboxes_are_made_at_once(bench: Bench) -> None:
 
 @_check(Guarantee.LIFE)
 async def one_id_is_never_made_twice(bench: Bench) -> None:
-    """Of several that make the same id, one succeeds and the others get `ProviderError`."""
+    """Of several calls that create the same id, one succeeds and the others raise `ProviderError`."""
     spec = bench.spec()
     results = await asyncio.gather(*(bench.create(spec) for _ in range(3)), return_exceptions=True)
     made = [result for result in results if isinstance(result, str)]
     refused = [result for result in results if isinstance(result, ProviderError)]
-    expect((len(made), len(refused)) == (1, 2), f"of three that made one id {len(made)} succeeded: {results}")
+    expect((len(made), len(refused)) == (1, 2), f"of three that created one id {len(made)} succeeded: {results}")
     try:
         second: object = await bench.create(spec)
     except ProviderError as error:
         second = error
-    expect(isinstance(second, ProviderError), "an id that was made before was made again")
+    expect(isinstance(second, ProviderError), "an id was created twice")
     expect((await bench.provider.inspect(SandboxRef(made[0]))).alive, "a refused second creation ended the first")
 
 
 @_check(Guarantee.LIFE)
 async def only_its_owner_lists_a_sandbox(bench: Bench) -> None:
-    """Alive and ended ones are listed under their owner's label, and no one else's."""
+    """Alive and ended sandboxes are listed for their owner and no other."""
     owner, stranger = f"{bench.owner}-a", f"{bench.owner}-b"
     alive = await bench.make(owner=owner)
     ended = await bench.make(["/bin/sh", "-c", ":"], owner=owner)
@@ -89,7 +89,7 @@ async def a_listed_sandbox_has_the_id_of_its_spec(bench: Bench) -> None:
 
 @_check(Guarantee.LIFE)
 async def sandboxes_are_found_again_after_a_restart(bench: Bench) -> None:
-    """A new provider object lists, inspects and uses what an older one made."""
+    """A new provider object lists, inspects and uses sandboxes of an older one."""
     ref = await bench.make()
     await bench.provider.write_file(ref, f"{paths.WORKSPACE}/kept", b"kept")
     bench.restart()
@@ -103,7 +103,7 @@ async def sandboxes_are_found_again_after_a_restart(bench: Bench) -> None:
 
 @_check(Guarantee.LIFE)
 async def destroying_twice_succeeds(bench: Bench) -> None:
-    """Also side by side, and for what never was."""
+    """Destroying twice succeeds, also at the same time, and also for a sandbox that never existed."""
     ref = await bench.make()
     await asyncio.gather(bench.provider.destroy(ref), bench.provider.destroy(ref))
     await bench.within(bench.provider.destroy(ref), "destroying again")
@@ -113,7 +113,7 @@ async def destroying_twice_succeeds(bench: Bench) -> None:
 
 @_check(Guarantee.LIFE)
 async def an_ended_sandbox_can_be_destroyed(bench: Bench) -> None:
-    """One whose first process has ended goes like any other."""
+    """A sandbox whose first process has ended is destroyed like any other."""
     ref = await bench.make(["/bin/sh", "-c", "echo > left"])
     await bench.end_of(ref)
     await bench.within(bench.provider.destroy(ref), "destroy")
@@ -133,14 +133,14 @@ async def destroying_a_busy_sandbox_ends_its_commands(bench: Bench) -> None:
     if not done:
         busy.cancel()
         await asyncio.wait([busy])
-    expect(done, "a command goes on in a sandbox that was destroyed")
+    expect(done, "a command still runs in a sandbox that was destroyed")
     expect(isinstance(busy.exception(), ProviderError), f"the command in a destroyed sandbox ended with {busy}")
     expect(ref not in await bench.refs(), "it was destroyed while busy and is still listed")
 
 
 @_check(Guarantee.LIFE)
 async def what_was_destroyed_is_gone(bench: Bench) -> None:
-    """Every other method raises `SandboxGone` for it."""
+    """Every other method raises `SandboxGone` for a destroyed sandbox."""
     ref = await bench.make()
     await bench.provider.destroy(ref)
     await _expect_gone(bench, ref)
@@ -148,13 +148,13 @@ async def what_was_destroyed_is_gone(bench: Bench) -> None:
 
 @_check(Guarantee.LIFE)
 async def what_never_was_is_gone(bench: Bench) -> None:
-    """Every other method raises `SandboxGone` for a reference that was never given."""
+    """Every other method raises `SandboxGone` for an unknown reference."""
     await _expect_gone(bench, SandboxRef("omoios-check-never-made"))
 
 
 @_check(Guarantee.LIFE)
 async def a_cancelled_creation_leaves_nothing(bench: Bench) -> None:
-    """Cancelled at any moment, it leaves no sandbox, and its id is free."""
+    """A creation that is cancelled at any moment leaves no sandbox, and its id is free."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     before = {*await bench.refs(), await bench.make()}
@@ -174,7 +174,7 @@ async def a_cancelled_creation_leaves_nothing(bench: Bench) -> None:
 
 
 @_check(Guarantee.LIFE)
-async def a_program_that_is_not_there_is_told(bench: Bench) -> None:
+async def a_program_that_is_not_there_is_reported(bench: Bench) -> None:
     """The creation fails and leaves nothing, or the sandbox ends with 126 or 127."""
     before = await bench.refs()
     try:
@@ -184,7 +184,7 @@ async def a_program_that_is_not_there_is_told(bench: Bench) -> None:
         expect(not left, f"a creation that failed left {left}")
         return
     report = await bench.end_of(ref)
-    expect(report.exit_code in (126, 127), f"a first process that is not there was told as {report}")
+    expect(report.exit_code in (126, 127), f"a first process that is not there was reported as {report}")
 
 
 async def _expect_gone(bench: Bench, ref: SandboxRef) -> None:
@@ -203,4 +203,4 @@ async def _expect_gone(bench: Bench, ref: SandboxRef) -> None:
             continue
         except (ProviderError, OSError) as error:
             raise Failed(f"{name} raised {type(error).__name__} instead of SandboxGone: {error}") from error
-        raise Failed(f"{name} of what is gone answered {answer!r}")
+        raise Failed(f"{name} of a sandbox that is gone returned {answer!r}")

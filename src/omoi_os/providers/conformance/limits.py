@@ -1,4 +1,4 @@
-"""Limits hold, and passing one is told."""
+"""Limits are enforced, and exceeding one is reported."""
 
 import math
 from collections.abc import Awaitable
@@ -43,7 +43,7 @@ print(json.dumps(made), flush=True)
 os.close(write)
 for _ in range(made): os.wait()
 """
-#: Written without a name, so that nothing stays whatever happens. Waits afterwards for whoever watches.
+#: Writes to an unnamed file, so that nothing is left in any case. Then it waits, so that the use can be measured.
 _FILL = """
 import errno, json, os, signal, sys
 folder, size = sys.argv[1], int(sys.argv[2])
@@ -62,23 +62,23 @@ _FULL = 28
 
 
 @_check(Guarantee.MEMORY)
-async def too_much_memory_is_told_as_that(bench: Bench) -> None:
-    """A first process that takes more than it may ends the sandbox, out of memory."""
+async def too_much_memory_is_reported_as_that(bench: Bench) -> None:
+    """A first process that uses too much memory ends the sandbox as out of memory."""
     ref = await bench.make(bench.code(_HOG, str(3 * bench.small.memory_bytes)), resources=bench.small)
     report = await bench.end_of(ref)
-    expect(report.reason is EndReason.OUT_OF_MEMORY, f"three times its memory was told as {report}")
+    expect(report.reason is EndReason.OUT_OF_MEMORY, f"three times its memory was reported as {report}")
 
 
 @_check(Guarantee.MEMORY)
 async def the_memory_of_commands_is_bounded(bench: Bench) -> None:
-    """A command that takes more than the sandbox may is killed."""
+    """A command that uses more memory than the sandbox may is killed."""
     ref = await bench.make(resources=bench.small)
     await _expect_killed(bench, bench.exec(ref, bench.code(_HOG, str(3 * bench.small.memory_bytes))))
 
 
 @_check(Guarantee.MEMORY)
 async def the_memory_of_commands_after_the_end_is_bounded(bench: Bench) -> None:
-    """The limit is the same for commands that are run when the first process has ended."""
+    """The limit is the same for commands that run after the first process has ended."""
     ref = await bench.make(["/bin/sh", "-c", ":"], resources=bench.small)
     await bench.end_of(ref)
     await _expect_killed(bench, bench.exec(ref, bench.code(_HOG, str(3 * bench.small.memory_bytes))))
@@ -86,11 +86,11 @@ async def the_memory_of_commands_after_the_end_is_bounded(bench: Bench) -> None:
 
 @_check(Guarantee.CPU)
 async def processor_time_is_bounded(bench: Bench) -> None:
-    """More processes than processors get no more time than the sandbox may have."""
+    """More processes than processors get no more time than the limit of the sandbox."""
     ref = await bench.make(resources=bench.small)
     used, seconds = await bench.ask(ref, _SPIN, str(math.ceil(2 * bench.small.cpus) + 7))
     share = used / seconds
-    # Quotas are dealt out by the tenth of a second, so a short run may get a little more.
+    # Quotas are counted per tenth of a second, so a short run may get a little more.
     expect(
         share <= 1.5 * bench.small.cpus + 0.1, f"{share:.2f} processors were used where {bench.small.cpus} are allowed"
     )
@@ -101,34 +101,36 @@ async def the_number_of_processes_is_bounded(bench: Bench) -> None:
     """A fork bomb stops at the limit, and commands still run after it."""
     ref = await bench.make(resources=bench.small)
     made = await bench.ask(ref, _FORK, str(bench.small.pids + 64))
-    expect(made <= bench.small.pids, f"{made} processes were made where {bench.small.pids} are allowed")
+    expect(made <= bench.small.pids, f"{made} processes were created where {bench.small.pids} are allowed")
     expect((await bench.sh(ref, "exit 0")).exit_code == 0, "after the fork bomb no command runs")
 
 
 @_check(Guarantee.DISK)
-async def a_full_workspace_is_told(bench: Bench) -> None:
-    """Writing more than it may gets ENOSPC, or the sandbox is ended as having filled its disk."""
+async def a_full_workspace_is_reported(bench: Bench) -> None:
+    """Writing too much fails with ENOSPC, or the sandbox is ended for its disk use."""
     wanted = 2 * bench.small.disk_bytes
     ref = await bench.make(bench.code(_FILL, ".", str(wanted), "named", "wait"), resources=bench.small)
     report = await bench.within(bench.provider.inspect(ref, wait=bench.pace.notice), "inspect")
-    told = report.reason is EndReason.DISK_FULL or report.exit_code == _FULL
-    expect(told, f"{wanted // MEBIBYTE} MiB in a workspace of {wanted // 2 // MEBIBYTE} MiB were told as {report}")
+    reported = report.reason is EndReason.DISK_FULL or report.exit_code == _FULL
+    expect(
+        reported, f"{wanted // MEBIBYTE} MiB in a workspace of {wanted // 2 // MEBIBYTE} MiB were reported as {report}"
+    )
 
 
 @_check(Guarantee.DISK)
-async def a_full_home_is_told(bench: Bench) -> None:
+async def a_full_home_is_reported(bench: Bench) -> None:
     """The home counts like the workspace."""
     wanted = 2 * bench.small.disk_bytes
     program = f"import os, sys\nsys.argv[1] = os.path.expanduser('~')\n{_FILL}"
     ref = await bench.make(bench.code(program, "", str(wanted), "named", "wait"), resources=bench.small)
     report = await bench.within(bench.provider.inspect(ref, wait=bench.pace.notice), "inspect")
-    told = report.reason is EndReason.DISK_FULL or report.exit_code == _FULL
-    expect(told, f"{wanted // MEBIBYTE} MiB in a home of {wanted // 2 // MEBIBYTE} MiB were told as {report}")
+    reported = report.reason is EndReason.DISK_FULL or report.exit_code == _FULL
+    expect(reported, f"{wanted // MEBIBYTE} MiB in a home of {wanted // 2 // MEBIBYTE} MiB were reported as {report}")
 
 
 @_check(Guarantee.DISK)
 async def temporary_folders_are_bounded(bench: Bench) -> None:
-    """`/tmp` and `/dev/shm` take no more than memory and disk together may be."""
+    """`/tmp` and `/dev/shm` cannot take more than the limits of memory and disk together."""
     wanted = 2 * (bench.small.memory_bytes + bench.small.disk_bytes)
     for folder in ("/tmp", "/dev/shm"):  # noqa: S108
         ref = await bench.make(resources=bench.small)

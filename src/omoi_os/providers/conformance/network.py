@@ -1,4 +1,4 @@
-"""Nothing can be reached but the sandbox's own loopback and what it is given."""
+"""Only the sandbox's own loopback and the gateway can be reached."""
 
 from omoi_os.providers.conformance import host
 from omoi_os.providers.conformance.bench import Bench, expect
@@ -38,16 +38,16 @@ while True: signal.pause()
 async def services_of_the_host_are_out_of_reach(bench: Bench) -> None:
     """A service on the host's loopback cannot be connected to."""
     with host.listener() as port:
-        said = await bench.ask(await bench.shared(), _CONNECT, "127.0.0.1", str(port))
-    expect(said != "connected", "a service on the host's loopback was reached")
+        answer = await bench.ask(await bench.shared(), _CONNECT, "127.0.0.1", str(port))
+    expect(answer != "connected", "a service on the host's loopback was reached")
 
 
 @_check(Guarantee.NETWORK)
 async def abstract_sockets_of_the_host_are_out_of_reach(bench: Bench) -> None:
     """A unix socket without a file, which belongs to a network namespace, cannot be connected to."""
     with host.abstract_listener() as name:
-        said = await bench.ask(await bench.shared(), _CONNECT_ABSTRACT, name)
-    expect(said != "connected", "an abstract socket of the host was reached")
+        answer = await bench.ask(await bench.shared(), _CONNECT_ABSTRACT, name)
+    expect(answer != "connected", "an abstract socket of the host was reached")
 
 
 @_check(Guarantee.NETWORK)
@@ -63,14 +63,14 @@ async def services_of_other_sandboxes_are_out_of_reach(bench: Bench) -> None:
 
 @_check(Guarantee.NETWORK)
 async def the_clouds_metadata_is_out_of_reach(bench: Bench) -> None:
-    """Where clouds hand out a machine's credentials nothing answers."""
+    """The address where clouds serve a machine's credentials cannot be reached."""
     address, port = bench.targets.metadata
-    said = await bench.ask(await bench.shared(), _CONNECT, address, str(port))
-    expect(said != "connected", f"{address} port {port} was reached")
+    answer = await bench.ask(await bench.shared(), _CONNECT, address, str(port))
+    expect(answer != "connected", f"{address} port {port} was reached")
 
 
 @_check(Guarantee.NETWORK)
 async def names_of_the_internet_are_not_resolved(bench: Bench) -> None:
-    """A look-up, by which data can be carried out, gets no answer."""
+    """Names are not resolved, because a lookup can carry data out."""
     found = await bench.ask(await bench.shared(), _RESOLVE, bench.targets.name)
     expect(not found, f"{bench.targets.name} was resolved to {', '.join(found)}")

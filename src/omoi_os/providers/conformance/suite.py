@@ -1,4 +1,4 @@
-"""Runs checks, knows about gaps, and sums up."""
+"""Runs checks, considers known gaps, and collects the results."""
 
 import asyncio
 import time
@@ -38,24 +38,24 @@ CHECKS: Sequence[Check] = (
     *bound_folders.CHECKS,
 )
 
-#: What a provider's warning may excuse. Not the disk: one that is only watched is limited all the same, a little late.
+#: What a provider's warning may excuse. Not the disk: one that is only measured is limited too, a little later.
 _EXCUSED = (Guarantee.MEMORY, Guarantee.CPU, Guarantee.PIDS)
 
-#: A check makes a handful of calls at the most.
+#: A check makes a few calls at most.
 _CALLS = 6
 
 
 class Outcome(StrEnum):
-    """What came of a check."""
+    """The outcome of a check."""
 
     PASSED = "passed"
     FAILED = "failed"
-    GAP = "gap"  #: it failed, and the provider says that it must, and why
+    GAP = "gap"  #: it failed, and the provider declares why
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One check's outcome. The sentence is what was seen, or for a gap its reason."""
+    """The result of a check. The sentence is what was seen, or the reason of a gap."""
 
     check: Check
     outcome: Outcome
@@ -65,30 +65,30 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All results, in order."""
+    """The results of all checks, in order."""
 
     results: Sequence[Result]
 
     def of(self, outcome: Outcome) -> Sequence[Result]:
-        """The results with this outcome."""
+        """Return the results with this outcome."""
         return [result for result in self.results if result.outcome is outcome]
 
 
 def known_gaps(provider: SandboxProvider) -> Mapping[str, str]:
-    """What the provider itself says it does not keep: by its attributes, and by a mapping `gaps` if it has one."""
+    """Return the gaps that the provider declares by its attributes, and by a mapping `gaps` if it has one."""
     gaps: dict[str, str] = {}
     if not provider.has_gateway_socket:
         gaps[Guarantee.BOUND_FOLDERS] = (
             "its sandboxes reach the gateway over the network, and nothing of this machine is bound in"
         )
     if provider.limits_warning:
-        # The sentence names what it is about: memory, cpu, pids.
+        # The sentence names the resources: memory, cpu, pids.
         gaps |= {limit: provider.limits_warning for limit in _EXCUSED if limit in provider.limits_warning.lower()}
     return gaps | dict(getattr(provider, "gaps", {}))
 
 
 async def judge(bench: Bench, check: Check) -> Result:
-    """Run one check. A known gap is run too: it passes as soon as it is closed."""
+    """Run one check. A check with a known gap runs too, and passes once the gap is closed."""
     began = time.monotonic()
     seen = await _failure(bench, check)
     seconds = time.monotonic() - began
@@ -102,7 +102,7 @@ async def judge(bench: Bench, check: Check) -> Result:
 async def run(
     bench: Bench, checks: Sequence[Check] = CHECKS, *, on_result: Callable[[Result], None] | None = None
 ) -> Report:
-    """Run the checks one after the other; each result is told as soon as it is known."""
+    """Run the checks one after the other, and report each result as soon as it is known."""
     results = []
     for check in checks:
         result = await judge(bench, check)
@@ -121,7 +121,7 @@ async def _failure(bench: Bench, check: Check) -> str | None:
                 await check(bench)
                 passed = True
             finally:
-                # What a failed check leaves must not mislead the next.
+                # Leftovers of a failed check must not affect the next one.
                 await bench.clear(but_shared=passed)
     except Failed as failed:
         return str(failed)

@@ -1,4 +1,4 @@
-"""What a command or a first process starts ends with it, however well it hides."""
+"""Everything that a command or a first process starts ends with it, whatever it does to escape."""
 
 import asyncio
 from datetime import timedelta
@@ -10,7 +10,7 @@ from omoi_os.providers.conformance.check import Check, Guarantee, collector
 CHECKS: list[Check] = []
 _check = collector(CHECKS)
 
-#: Four processes, in sessions of their own and orphaned, that go on writing to `beats` and ignore what they can.
+#: Four processes, in other sessions and orphaned, that keep writing to `beats` and ignore all signals they can.
 TREE = """
 import os, signal, sys, time
 def beat(name):
@@ -37,7 +37,7 @@ if sys.argv[1] == 'leave':
     sys.exit(0)
 beat('leader')
 """
-#: Prints how many were up, and whether any still writes.
+#: Prints how many were started, and whether any still writes.
 _LOOK = """
 import json, os, time
 def size(): return os.path.getsize('beats')
@@ -52,35 +52,35 @@ while sum(name.startswith('up-') for name in os.listdir('.')) < 4: time.sleep(0.
 
 @_check(Guarantee.COMMANDS)
 async def a_timeout_kills_the_whole_tree(bench: Bench) -> None:
-    """`TimeoutError` comes when children, other sessions and daemons are dead; the sandbox lives on."""
+    """`TimeoutError` is raised once children, other sessions and daemons are dead; the sandbox stays alive."""
     ref = await bench.make()
     await _run_out(bench, ref)
-    expect((await bench.provider.inspect(ref)).alive, "a command's time-out ended the sandbox")
+    expect((await bench.provider.inspect(ref)).alive, "a command's timeout ended the sandbox")
 
 
 @_check(Guarantee.COMMANDS)
 async def a_timeout_after_the_end_kills_the_whole_tree(bench: Bench) -> None:
-    """The same holds for commands that are run when the first process has ended."""
+    """The same holds for commands that run after the first process has ended."""
     ref = await bench.make(["/bin/sh", "-c", ":"])
     await bench.end_of(ref)
     await _run_out(bench, ref)
 
 
 @_check(Guarantee.COMMANDS)
-async def a_timeout_is_told_in_time(bench: Bench) -> None:
-    """A command that runs too long is given up soon after its time, not at its end."""
+async def a_timeout_is_raised_in_time(bench: Bench) -> None:
+    """`TimeoutError` is raised soon after the timeout, not at the end of the command."""
     ref = await bench.shared()
     loop = asyncio.get_running_loop()
     began = loop.time()
     await _expect_timeout(bench, ref, "import time; time.sleep(3600)", timedelta(seconds=1))
     took = loop.time() - began
-    expect(took >= 1, f"the time-out of 1 s came after {took:.1f} s")
-    expect(took < 1 + bench.pace.notice.total_seconds(), f"the time-out of 1 s came after {took:.1f} s")
+    expect(took >= 1, f"the timeout of 1 s was raised after {took:.1f} s")
+    expect(took < 1 + bench.pace.notice.total_seconds(), f"the timeout of 1 s was raised after {took:.1f} s")
 
 
 @_check(Guarantee.COMMANDS)
 async def a_cancelled_command_is_killed(bench: Bench) -> None:
-    """When the caller no longer waits, nothing of the command goes on."""
+    """When the caller cancels, nothing of the command keeps running."""
     ref = await bench.make()
     running = asyncio.create_task(bench.exec(ref, bench.code(TREE, "stay")))
     await bench.exec(ref, bench.code(ALL_UP))
@@ -92,7 +92,7 @@ async def a_cancelled_command_is_killed(bench: Bench) -> None:
 
 @_check(Guarantee.COMMANDS)
 async def what_a_command_leaves_running_is_killed(bench: Bench) -> None:
-    """Daemons neither hold up the result nor stay."""
+    """Daemons neither delay the result nor keep running."""
     ref = await bench.make()
     result = await bench.exec(ref, bench.code(TREE, "leave"))
     expect(result.stdout == b"left\n", f"the command that left daemons ended with {result}")
@@ -123,5 +123,5 @@ async def _expect_timeout(bench: Bench, ref: SandboxRef, program: str, timeout: 
 
 async def _expect_silence(bench: Bench, ref: SandboxRef, *, up: int) -> None:
     found, beating = await bench.ask(ref, _LOOK)
-    expect(found == up, f"{found} of {up} processes came up, so nothing can be said; give more time")
+    expect(found == up, f"{found} of {up} processes started, so the check proves nothing; allow more time")
     expect(not beating, "some of its processes still run")

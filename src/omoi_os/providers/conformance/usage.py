@@ -1,4 +1,4 @@
-"""What a sandbox uses is told while it lives."""
+"""What a sandbox uses is reported while it is alive."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -22,19 +22,19 @@ while True: signal.pause()
 
 
 @_check(Guarantee.USAGE)
-async def memory_in_use_is_told(bench: Bench) -> None:
+async def memory_in_use_is_reported(bench: Bench) -> None:
     """Thirty-two megabytes that are held are counted."""
     await _told(bench, lambda report: report.memory_bytes, at_least=32 * MEBIBYTE)
 
 
 @_check(Guarantee.USAGE)
-async def processor_time_is_told(bench: Bench) -> None:
+async def processor_time_is_reported(bench: Bench) -> None:
     """Half a second that was used is counted."""
     await _told(bench, lambda report: report.cpu_seconds, at_least=0.4)
 
 
 @_check(Guarantee.USAGE)
-async def disk_in_use_is_told(bench: Bench) -> None:
+async def disk_in_use_is_reported(bench: Bench) -> None:
     """Sixteen megabytes that were written are counted."""
     await _told(bench, lambda report: report.disk_bytes, at_least=16 * MEBIBYTE)
 
@@ -49,9 +49,9 @@ async def _told(bench: Bench, part: Callable[[SandboxReport], float | None], *, 
     ref: SandboxRef = await bench.make(bench.code(_HOLD))
     turns = max(2, int(bench.pace.notice.total_seconds() * 2))
     for _ in range(turns):
-        # A look that waits for an end which does not come: what is measured now and then has time to be.
+        # Waiting for an end that does not come leaves time for what is measured periodically.
         report = await bench.within(bench.provider.inspect(ref, wait=timedelta(seconds=0.5)), "inspect")
         value = part(report)
         if value is not None and value >= at_least:
             return
-    raise Failed(f"at least {at_least:g} is used, and {value} was told")
+    raise Failed(f"at least {at_least:g} is used, but {value} was reported")

@@ -1,1 +1,1 @@
-"""Sandboxes at Daytona, through its own SDK."""
+"""Sandboxes at Daytona, through its SDK."""

@@ -1,4 +1,4 @@
-"""The provider `daytona` as the settings describe it."""
+"""Creates the daytona provider from the settings."""
 
 from omoi_os.config import Settings
 from omoi_os.errors import ConfigError
@@ -9,7 +9,7 @@ from omoi_os.providers.image import IMAGE_RUNTIME
 
 
 def make(settings: Settings) -> DaytonaProvider:
-    """Raises `ConfigError`, naming the setting, if it cannot work so."""
+    """Return the provider. Raises `ConfigError`, naming the setting, if it cannot work with these settings."""
     if not settings.daytona_api_key:
         raise ConfigError("DAYTONA_API_KEY must be set for the provider daytona.")
     return DaytonaProvider(

@@ -1,4 +1,4 @@
-"""What Daytona's SDK raises, as this product's errors."""
+"""Translates the errors of Daytona's SDK to ours."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from omoi_os.errors import ProviderError, ProviderUnavailable, SandboxGone
 
-#: The newest SDK that understands servers of both ages.
+#: The newest SDK that works with old and new servers.
 SDK = "daytona==0.190.0"
 
 #: How long one ordinary call may take.
@@ -33,7 +33,7 @@ _NETWORK = (aiohttp.ClientError, OSError, TimeoutError)
 
 @contextmanager
 def translated(ref: str) -> Iterator[None]:
-    """Turn what the SDK raises about this sandbox into the provider contract's errors."""
+    """Raise errors of the provider contract for those of the SDK about this sandbox."""
     try:
         yield
     except DaytonaError as error:
@@ -42,17 +42,17 @@ def translated(ref: str) -> Iterator[None]:
 
 @asynccontextmanager
 async def called(ref: str, seconds: float = CALL_SECONDS) -> AsyncIterator[None]:
-    """Bound a call about this sandbox, and translate what it raises."""
+    """Limit the time of a call about this sandbox, and translate its errors."""
     try:
         async with asyncio.timeout(seconds):
             with translated(ref):
                 yield
     except TimeoutError:
-        raise ProviderUnavailable(f"Daytona has not answered about sandbox {ref} within {seconds:g} s.") from None
+        raise ProviderUnavailable(f"Daytona did not answer about sandbox {ref} within {seconds:g} s.") from None
 
 
 def as_ours(error: DaytonaError, ref: str) -> ProviderError:
-    """The error of the provider contract that says the same."""
+    """Return the error of the provider contract that corresponds to one of the SDK."""
     if isinstance(error, DaytonaNotFoundError):
         return SandboxGone(f"Sandbox {ref} no longer exists.")
     if isinstance(error, _REFUSED) or error.status_code in (401, 403):
@@ -67,7 +67,7 @@ def as_ours(error: DaytonaError, ref: str) -> ProviderError:
 
 
 def is_passing(error: DaytonaError) -> bool:
-    """Whether the same call may succeed later, so that it is not known what became of this one."""
+    """Return whether the same call may succeed later, so that the outcome of this one is unknown."""
     status = error.status_code or 0
     by_kind = isinstance(error, _PASSING) or isinstance(error.__context__, _NETWORK)
     return by_kind or status >= 500 or status in _PASSING_STATUS

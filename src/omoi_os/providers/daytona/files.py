@@ -1,28 +1,23 @@
 """Files inside a sandbox, over Daytona's file calls."""
 
-from pathlib import PurePosixPath
-
 from daytona import AsyncSandbox, DaytonaNotFoundError
 
 from omoi_os.errors import ProviderError
 from omoi_os.protocol import paths
-
-#: The largest file that is read or written this way.
-MAX_BYTES = 64 * 1024 * 1024
+from omoi_os.providers.guest.files import locate
 
 
 def check_path(path: str) -> str:
-    """The path itself. Raises `ProviderError` unless it is a file's under the home or the workspace."""
-    for place in (paths.HOME, paths.WORKSPACE):
-        if path.startswith(f"{place}/") and "\0" not in path:
-            parts = PurePosixPath(path[len(place) + 1 :]).parts
-            if parts and parts[0] != "/" and ".." not in parts:
-                return path
-    raise ProviderError(f"{path!r} is not a file's path under {paths.HOME} or {paths.WORKSPACE}.")
+    """Return the path. Raises `ProviderError` unless it is that of a file under the home or the workspace."""
+    try:
+        locate(path, (paths.HOME, paths.WORKSPACE))
+    except ValueError as error:
+        raise ProviderError(f"{error}.") from None
+    return path
 
 
 async def read(sandbox: AsyncSandbox, path: str, *, limit: int) -> bytes:
-    """A file's content. Raises `FileNotFoundError`, `ProviderError`, and what the SDK raises."""
+    """Return a file's content. Raises `FileNotFoundError`, `ProviderError`, and the errors of the SDK."""
     try:
         info = await sandbox.fs.get_file_info(path)
     except DaytonaNotFoundError:
@@ -40,7 +35,7 @@ async def read(sandbox: AsyncSandbox, path: str, *, limit: int) -> bytes:
 
 
 async def exists(sandbox: AsyncSandbox, path: str) -> bool:
-    """Whether there is anything of that name."""
+    """Return whether there is a file or folder of that name."""
     try:
         await sandbox.fs.get_file_info(path)
     except DaytonaNotFoundError:

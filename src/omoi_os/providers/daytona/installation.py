@@ -1,4 +1,4 @@
-"""Putting our program into a sandbox whose snapshot or image does not have it."""
+"""Installing the worker in a sandbox whose snapshot or image does not include it."""
 
 import logging
 import shlex
@@ -10,15 +10,15 @@ from daytona import AsyncSandbox, FileUpload, SessionExecuteRequest
 import omoi_os
 from omoi_os.errors import ProviderError
 from omoi_os.providers.base import Runtime
-from omoi_os.providers.daytona import inside
+from omoi_os.providers.daytona import guest_calls
 
 log = logging.getLogger(__name__)
 
-#: The package index takes a while: the agent's command-line program alone has 349 MiB.
+#: Downloads take a while: the agent's command-line program alone has 349 MiB.
 INSTALL_SECONDS = 1200
 
 _SESSION = "omoi-install"
-#: Of our package, what runs inside a sandbox.
+#: The parts of our package that run inside a sandbox.
 _PARTS = ("protocol", "worker")
 
 _FOLDERS = """set -e
@@ -35,19 +35,21 @@ python3 -m venv "$place"
 
 
 async def install(sandbox: AsyncSandbox, runtime: Runtime, *, package_index: str | None) -> None:
-    """Install the agent's SDK from the package index and copy our own part, telling the log of the progress."""
+    """Install the agent's SDK from the package index and upload our own part, logging the progress."""
     place = str(PurePosixPath(runtime.python).parent.parent)
-    log.info("Sandbox %s has no runtime at %s: installing it there.", sandbox.name, place)
-    made = await sandbox.process.exec(_shell(_FOLDERS, *inside.PLACES, place, runtime.source), timeout=60)
+    log.info("sandbox %s has no worker at %s: installing it", sandbox.name, place)
+    made = await sandbox.process.exec(_shell(_FOLDERS, *guest_calls.PLACES, place, runtime.source), timeout=60)
     if made.exit_code != 0:
-        raise ProviderError(f"Sandbox {sandbox.name} has no place for our program at {place}: {made.result[-300:]}")
+        raise ProviderError(
+            f"Sandbox {sandbox.name} has no writable folder {place} for the worker: {made.result[-300:]}"
+        )
     index = ["--index-url", package_index] if package_index else []
     await _follow(sandbox, _shell(_PACKAGES, place, *index, f"claude-agent-sdk=={version('claude-agent-sdk')}"))
     await sandbox.fs.upload_files(_own_files(runtime.source))
 
 
 async def _follow(sandbox: AsyncSandbox, command: str) -> None:
-    """Run a long command, passing each line that it prints to the log."""
+    """Run a long command and log each line of its output."""
     await sandbox.process.create_session(_SESSION)
     request = SessionExecuteRequest(command=command, run_async=True)
     began = await sandbox.process.execute_session_command(_SESSION, request)
@@ -62,7 +64,7 @@ async def _follow(sandbox: AsyncSandbox, command: str) -> None:
     ended = await sandbox.process.get_session_command(_SESSION, began.cmd_id)
     await sandbox.process.delete_session(_SESSION)
     if ended.exit_code != 0:
-        raise ProviderError(f"Our program could not be installed in sandbox {sandbox.name}: {' '.join(last)}")
+        raise ProviderError(f"The worker could not be installed in sandbox {sandbox.name}: {' '.join(last)}")
 
 
 def _shell(script: str, *arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""Finding a sandbox at Daytona by its name, waking it, and making it go."""
+"""Finding a sandbox at Daytona by its name, starting it again, and destroying it."""
 
 import asyncio
 import time
@@ -20,12 +20,12 @@ _PAUSE_SECONDS = 1.0
 
 
 def state_of(sandbox: AsyncSandbox) -> str:
-    """Daytona's word for its state."""
+    """Return its state as Daytona calls it."""
     return str(sandbox.state.value) if sandbox.state is not None else "unknown"
 
 
 async def named(client: AsyncDaytona, ref: str) -> AsyncSandbox:
-    """The sandbox of that name, whatever its state. One that is not ours is none: it is never touched."""
+    """Return the sandbox of that name, in any state. Raises `SandboxGone`, also for one that is not ours."""
     async with called(ref):
         sandbox = await client.get(ref)
     if sandbox.labels.get(LABEL_ID) != ref:
@@ -34,7 +34,7 @@ async def named(client: AsyncDaytona, ref: str) -> AsyncSandbox:
 
 
 async def found(client: AsyncDaytona, ref: str) -> AsyncSandbox:
-    """The sandbox, unless it is gone or going."""
+    """Return the sandbox, unless it is destroyed or being destroyed."""
     sandbox = await named(client, ref)
     if state_of(sandbox) in GONE:
         raise SandboxGone(f"Sandbox {ref} no longer exists.")
@@ -42,7 +42,7 @@ async def found(client: AsyncDaytona, ref: str) -> AsyncSandbox:
 
 
 async def running(client: AsyncDaytona, ref: str) -> AsyncSandbox:
-    """The sandbox, woken if Daytona has put it to sleep: its files outlive that, its processes do not."""
+    """Return the sandbox, started again if Daytona has stopped it: that ends its processes and keeps its files."""
     sandbox = await found(client, ref)
     state = state_of(sandbox)
     if state == "started":
@@ -58,7 +58,7 @@ async def running(client: AsyncDaytona, ref: str) -> AsyncSandbox:
 
 
 async def destroy(client: AsyncDaytona, ref: str) -> None:
-    """Make it go, and see that it is gone."""
+    """Destroy it and wait until it is gone."""
     deadline = time.monotonic() + CALL_SECONDS
     pause = 0.05
     while True:
@@ -71,8 +71,8 @@ async def destroy(client: AsyncDaytona, ref: str) -> None:
         except SandboxGone:
             return
         if time.monotonic() > deadline:
-            raise ProviderUnavailable(f"Daytona has not destroyed sandbox {ref} within {CALL_SECONDS:g} s.")
-        # The SDK that understands both ages has no event for this: it can only be asked.
+            raise ProviderUnavailable(f"Daytona did not destroy sandbox {ref} within {CALL_SECONDS:g} s.")
+        # The SDK that works with old and new servers has no event for this.
         await asyncio.sleep(pause)
         pause = min(pause * 2, _PAUSE_SECONDS)
 
@@ -82,6 +82,6 @@ async def _delete(sandbox: AsyncSandbox) -> None:
         async with called(sandbox.name):
             await sandbox.delete(timeout=CALL_SECONDS)
     except ProviderError as error:
-        # While it changes its state Daytona refuses: that passes.
+        # Daytona refuses while the state changes, which does not last.
         if not isinstance(error.__cause__, DaytonaError) or error.__cause__.status_code not in (400, 409):
             raise

@@ -1,4 +1,4 @@
-"""What is asked of Daytona for one sandbox."""
+"""The parameters with which Daytona creates a sandbox."""
 
 import ipaddress
 import math
@@ -19,12 +19,12 @@ SNAPSHOT = "ai-agent-dev-light"
 
 LABEL_OWNER = "omoi.owner"
 LABEL_ID = "omoi.sandbox"
-#: Names one call of `create`, so that after a lost answer only its own sandbox is taken for it.
+#: Identifies one call of `create`, so that after a lost answer only its own sandbox is adopted.
 LABEL_CREATION = "omoi.creation"
 #: When its lifetime is over, in seconds since 1970.
 LABEL_ENDS = "omoi.ends"
 
-#: How much longer than its lifetime a forgotten sandbox stays, and how long once stopped, for its work to be saved.
+#: How long an orphaned sandbox stays after its lifetime, and a stopped one for its work to be salvaged.
 MARGIN = timedelta(minutes=60)
 
 GIBIBYTE = 1024**3
@@ -34,43 +34,43 @@ Params = CreateSandboxFromSnapshotParams | CreateSandboxFromImageParams
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Whose sandboxes they are, and where."""
+    """The account that owns the sandboxes, and where they are."""
 
     api_key: str = field(repr=False)
     api_url: str = API_URL
-    #: The region; None leaves it to Daytona.
+    #: The region; None for Daytona's default.
     target: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What sandboxes are made from: a snapshot, else an image, else Daytona's own default."""
+    """What sandboxes are created from: a snapshot, else an image, else Daytona's default."""
 
     snapshot: str | None = SNAPSHOT
     image: str | None = None
-    #: The user inside; None leaves it to the snapshot or image.
+    #: The user inside; None for that of the snapshot or image.
     user: str | None = None
-    #: The only address that sandboxes may reach; None leaves the network open.
+    #: The only address that sandboxes can reach; None for the whole network.
     gateway: str | None = None
-    #: Where our program's packages come from if they are not inside; None for pip's own default, which is in reach
-    #: only of sandboxes that have neither a snapshot nor an image.
+    #: Where the worker's packages come from if the sandbox does not have them; None for pip's default, which only
+    #: sandboxes without a snapshot or image can reach.
     package_index: str | None = None
 
     @property
     def is_built(self) -> bool:
-        """Whether Daytona must make it from an image first."""
+        """Whether Daytona has to build it from an image first."""
         return bool(self.image) and not self.snapshot
 
 
 def create_params(spec: SandboxSpec, source: Source, *, creation: str) -> Params:
-    """Everything that Daytona is told about the sandbox. What runs in it is told to the holder."""
+    """Return everything that Daytona needs. What runs in the sandbox is sent to the guest."""
     check(spec)
     common = {
         "name": spec.id,
         "labels": _labels(spec, creation),
         "os_user": source.user,
         "public": False,
-        # Daytona counts from the last call, not from the last work: its 15 minutes would stop a busy agent.
+        # Daytona counts from the last call and ignores running processes: its 15 minutes would stop a busy agent.
         "auto_stop_interval": _minutes(spec.lifetime + MARGIN),
         "auto_delete_interval": _minutes(MARGIN),
         **_network(source),
@@ -83,7 +83,7 @@ def create_params(spec: SandboxSpec, source: Source, *, creation: str) -> Params
 
 
 def resources(asked: Resources) -> DaytonaResources:
-    """The limits in Daytona's whole units, never less than asked."""
+    """Return the limits in Daytona's whole units, never less than requested."""
     return DaytonaResources(
         cpu=max(math.ceil(asked.cpus), 1),
         memory=max(math.ceil(asked.memory_bytes / GIBIBYTE), 1),
@@ -92,7 +92,7 @@ def resources(asked: Resources) -> DaytonaResources:
 
 
 def check(spec: SandboxSpec) -> None:
-    """Refuse what could not work, before anything is made."""
+    """Raise `ProviderError` for a spec that cannot work, before anything is created."""
     if not spec.argv:
         raise ProviderError(f"Sandbox {spec.id} has no command to run.")
     if any("\0" in text for text in (*spec.argv, *spec.env, *spec.env.values())) or any("=" in key for key in spec.env):
@@ -110,7 +110,7 @@ def _minutes(span: timedelta) -> int:
 
 
 def _network(source: Source) -> dict[str, str]:
-    """The firewall's setting: the gateway is the only way out, and the package index where it is needed."""
+    """Return the settings of the firewall: only the gateway is open, and the package index where it is needed."""
     if source.gateway is None or is_loopback(source.gateway):
         return {}
     hosts = [urlsplit(url).hostname for url in (source.gateway, source.package_index or "")]

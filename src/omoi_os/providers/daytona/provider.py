@@ -1,4 +1,4 @@
-"""Sandboxes at Daytona, each with a holder of ours inside."""
+"""Sandboxes at Daytona, each supervised by a guest inside."""
 
 import asyncio
 import secrets
@@ -11,7 +11,7 @@ from daytona import AsyncDaytona, DaytonaConfig, ListSandboxesQuery
 
 from omoi_os.errors import ProviderError
 from omoi_os.providers.base import ExecResult, ListedSandbox, Runtime, SandboxRef, SandboxReport, SandboxSpec
-from omoi_os.providers.daytona import callback, creation, files, inside, lookup, transfer
+from omoi_os.providers.daytona import callback, creation, files, guest_calls, lookup, transfer
 from omoi_os.providers.daytona import reports as endings
 from omoi_os.providers.daytona.faults import called, translated
 from omoi_os.providers.daytona.gaps import SMALLEST, gaps_of, limits_of, limits_warning
@@ -22,7 +22,7 @@ _PAGE = 100
 
 
 class DaytonaProvider:
-    """Makes sandboxes through Daytona's API. A sandbox's reference is its id, which is its name there."""
+    """Creates sandboxes through Daytona's API. The reference of a sandbox is its name there, which is its id."""
 
     name = "daytona"
     has_gateway_socket = False
@@ -38,7 +38,7 @@ class DaytonaProvider:
         open_network: bool = False,
         waits: creation.Waits = creation.Waits(),  # noqa: B008 - it cannot be changed
     ) -> None:
-        """Raises `ConfigError` for a callback address that the sandboxes could not reach."""
+        """Raise `ConfigError` for a callback address that the sandboxes cannot reach."""
         gateway = callback.check_callback(callback_url, api_url=account.api_url)
         self.site = f"{account.api_url.rstrip('/')} {account.target or 'default'}"
         self.runtime = runtime
@@ -59,8 +59,7 @@ class DaytonaProvider:
             await client.close()  # type: ignore[no-untyped-call]
 
     async def create(self, spec: SandboxSpec) -> SandboxRef:
-        """Make it and start its first process. An id that exists already raises `ProviderError`;
-        a create that fails or is cancelled leaves nothing behind."""
+        """Create it and start its first process. Raises `ProviderError` if the id already exists."""
         mark = secrets.token_hex(8)
         params = create_params(spec, self._source, creation=mark)
         try:
@@ -77,22 +76,20 @@ class DaytonaProvider:
     async def exec(
         self, ref: SandboxRef, argv: Sequence[str], *, stdin: bytes = b"", cwd: str | None = None, timeout: timedelta
     ) -> ExecResult:
-        """Run a command to its end, also after the first process has ended. A non-zero exit is a result, a signal is
-        128 more than its number, a program that cannot be started is 126 or 127. What the command leaves running is
-        killed. `TimeoutError` is raised once the command's whole process tree is dead."""
+        """Run a command to its end. A program that cannot be started is reported as exit code 126 or 127."""
         if not argv or any("\0" in word for word in (*argv, cwd or "")):
-            raise ProviderError("A command must have at least one word, and no word may have a zero byte.")
+            raise ProviderError("A command must have at least one word, and no word may contain a zero byte.")
         sandbox = await lookup.running(self._client(), ref)
         seconds = timeout.total_seconds()
         try:
             with translated(ref):
-                return await inside.run(sandbox, self.runtime.python, argv, stdin=stdin, cwd=cwd, seconds=seconds)
+                return await guest_calls.run(sandbox, self.runtime.python, argv, stdin=stdin, cwd=cwd, seconds=seconds)
         except ProviderError:
             await lookup.found(self._client(), ref)
             raise
 
     async def write_file(self, ref: SandboxRef, path: str, content: bytes) -> None:
-        """Write a file inside, making its parents. The path is absolute and under the home or the workspace."""
+        """Write a file inside, creating its parents. The path is absolute and under the home or the workspace."""
         files.check_path(path)
         sandbox = await lookup.running(self._client(), ref)
         with translated(ref):
@@ -106,7 +103,7 @@ class DaytonaProvider:
             return await transfer.read(sandbox, self.runtime.python, path)
 
     async def inspect(self, ref: SandboxRef, *, wait: timedelta | None = None) -> SandboxReport:
-        """Alive, or how it ended. With `wait`, answer when it ends, or as alive after that long."""
+        """Report whether it is alive, or how it ended; with `wait`, as soon as it ends or after that long."""
         deadline = time.monotonic() + (wait.total_seconds() if wait else 0)
         while True:
             sandbox = await lookup.found(self._client(), ref)
@@ -120,7 +117,7 @@ class DaytonaProvider:
                 await endings.follow(sandbox, left)
 
     async def list(self, *, owner: str) -> AsyncIterator[ListedSandbox]:
-        """Every sandbox of this owner that was not destroyed, alive or ended."""
+        """Yield every sandbox of this owner that was not destroyed, alive or ended."""
         query = ListSandboxesQuery(labels={LABEL_OWNER: owner}, limit=_PAGE)
         with translated(f"list of {owner}"):
             async for sandbox in self._client().list(query):
@@ -129,11 +126,11 @@ class DaytonaProvider:
                     yield ListedSandbox(SandboxRef(sandbox.name), id=sandbox.labels[LABEL_ID])
 
     async def destroy(self, ref: SandboxRef) -> None:
-        """End it and remove every trace. Destroying what is already gone succeeds."""
+        """End it and remove every trace. Destroying a sandbox that no longer exists succeeds."""
         await lookup.destroy(self._client(), ref)
 
     def _client(self) -> AsyncDaytona:
-        """The client, made within the running loop, to which its connections belong."""
+        """Return the client. It is created in the running loop, which owns its connections."""
         if self._connected is None:
             self._connected = AsyncDaytona(self._config)
         return self._connected

@@ -1,4 +1,4 @@
-"""Whether a sandbox lives, or how it ended."""
+"""Whether a sandbox is alive, or how it ended."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ from daytona import AsyncSandbox, DaytonaError, DaytonaNotFoundError
 
 from omoi_os.errors import ProviderError
 from omoi_os.providers.base import EndReason, SandboxReport
-from omoi_os.providers.daytona import files, inside
+from omoi_os.providers.daytona import files, guest_calls
 from omoi_os.providers.daytona.lookup import ASLEEP, BROKEN, state_of
 from omoi_os.providers.daytona.params import LABEL_ENDS
 
@@ -18,14 +18,14 @@ from omoi_os.providers.daytona.params import LABEL_ENDS
 SESSION = "omoi-first"
 
 _MAX_BYTES = 64 * 1024
-#: A stream of logs that says nothing is asked again after this long: a proxy may have lost it.
+#: A silent log stream is opened again after this long: a proxy may have dropped it.
 _FOLLOW_SECONDS = 30.0
 _PAUSE_SECONDS = 1.0
 _NUMBERS = ("memory_bytes", "cpu_seconds", "disk_bytes", "pids")
 
 
 async def report(sandbox: AsyncSandbox) -> SandboxReport:
-    """What Daytona and the holder tell about the first process."""
+    """Report what Daytona and the guest know about the first process."""
     state = state_of(sandbox)
     if state in BROKEN:
         return SandboxReport(False, EndReason.UNKNOWN)
@@ -37,8 +37,8 @@ async def report(sandbox: AsyncSandbox) -> SandboxReport:
     try:
         session = await sandbox.process.get_session(SESSION)
     except DaytonaNotFoundError:
-        # Sessions do not outlive a stop. Before the session there is no start document: it is still being made.
-        begun = await files.exists(sandbox, inside.START)
+        # Sessions end when a sandbox is stopped. If it has no start document either, it is still being created.
+        begun = await files.exists(sandbox, guest_calls.START)
         return await _ended(sandbox, None) if begun else SandboxReport(True)
     commands = session.commands or []
     if not commands or commands[0].exit_code is None:
@@ -47,8 +47,7 @@ async def report(sandbox: AsyncSandbox) -> SandboxReport:
 
 
 async def follow(sandbox: AsyncSandbox, seconds: float) -> None:
-    """Wait for the end of the first process, no longer than this, by its stream of logs; where there is none,
-    for a moment only: then it can only be asked again."""
+    """Wait for the end of the first process, at most this long, by its log stream; without one, only for a moment."""
     began = time.monotonic()
     with contextlib.suppress(TimeoutError, DaytonaError):
         async with asyncio.timeout(min(seconds, _FOLLOW_SECONDS)):
@@ -61,32 +60,34 @@ async def follow(sandbox: AsyncSandbox, seconds: float) -> None:
 
 
 def _ignore(_: str) -> None:
-    """The first process reports by itself; what it prints is of no use here."""
+    """Ignore output: only the end of the stream matters."""
 
 
 async def usage(sandbox: AsyncSandbox, python: str) -> SandboxReport:
-    """Alive, with what it uses; nothing about that where the sandbox cannot tell."""
+    """Report that it is alive and what it uses, if that can be found out."""
     try:
-        said = await inside.ask(sandbox, python, "usage", {"places": inside.PLACES})
+        document = await guest_calls.ask(sandbox, python, "usage", {"places": guest_calls.PLACES})
     except (DaytonaError, ProviderError):
-        said = {}
-    return SandboxReport(True, **_numbers(said))
+        document = {}
+    return SandboxReport(True, **_numbers(document))
 
 
 async def _ended(sandbox: AsyncSandbox, exit_code: int | None) -> SandboxReport:
     try:
-        said = inside.answer(
-            (await files.read(sandbox, inside.END, limit=_MAX_BYTES)).decode(errors="replace"), sandbox.name
+        document = guest_calls.answer(
+            (await files.read(sandbox, guest_calls.END, limit=_MAX_BYTES)).decode(errors="replace"), sandbox.name
         )
     except (FileNotFoundError, ProviderError):
-        # The holder itself was killed: only the shell's word is left.
+        # The guest itself was killed: only the exit code of the shell is left.
         if exit_code is not None and exit_code > 128:
             return SandboxReport(False, EndReason.SIGNALLED, signal=exit_code - 128)
         return SandboxReport(False, EndReason.UNKNOWN, exit_code)
-    reason = EndReason(said["reason"]) if said.get("reason") in list(EndReason) else EndReason.UNKNOWN
-    code, number = (said.get(key) if isinstance(said.get(key), int) else None for key in ("exit_code", "signal"))
-    return SandboxReport(False, reason, code, number, **_numbers(said))
+    reason = EndReason(document["reason"]) if document.get("reason") in list(EndReason) else EndReason.UNKNOWN
+    code, number = (
+        document.get(key) if isinstance(document.get(key), int) else None for key in ("exit_code", "signal")
+    )
+    return SandboxReport(False, reason, code, number, **_numbers(document))
 
 
-def _numbers(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: said[name] for name in _NUMBERS if isinstance(said.get(name), int | float)}
+def _numbers(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: document[name] for name in _NUMBERS if isinstance(document.get(name), int | float)}

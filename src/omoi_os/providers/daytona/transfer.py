@@ -1,58 +1,49 @@
-"""Files into a sandbox and out of it, whatever they are called."""
+"""Files into a sandbox and out of it, whatever their names are."""
 
 import re
 import secrets
+from collections.abc import Mapping
 from datetime import timedelta
 
 from daytona import AsyncSandbox
 
 from omoi_os.errors import ProviderError
-from omoi_os.providers.daytona import files, inside
+from omoi_os.providers.daytona import files, guest_calls
+from omoi_os.providers.guest.files import MAX_BYTES
 
 _LIMIT = timedelta(seconds=60).total_seconds()
 
-#: Daytona carries names in headers, some of its daemons unquoted; others than these go by a plain one.
+#: Daytona sends names in headers, and some of its daemons do not quote them: other names are transferred under a plain
+#: one, and the guest moves the file.
 _PLAIN = re.compile(r"[\w./+@=,~:-]+")
-
-#: The home and the workspace may be two file systems.
-_PLACE = """
-import os, shutil, sys
-given, path = sys.argv[1:]
-os.makedirs(os.path.dirname(path), exist_ok=True)
-beside = os.path.join(os.path.dirname(path), os.path.basename(given))
-shutil.copyfile(given, beside)
-os.unlink(given)
-os.replace(beside, path)
-"""
-_COPY = "import shutil, sys; shutil.copyfile(*sys.argv[1:])"
 
 
 async def write(sandbox: AsyncSandbox, python: str, path: str, content: bytes) -> None:
-    """Put a file in its place, making its parents."""
-    if len(content) > files.MAX_BYTES:
-        raise ProviderError(f"The content for {path} is larger than {files.MAX_BYTES} bytes.")
-    plain = path if _PLAIN.fullmatch(path) else f"{inside.STATE}/.file-{secrets.token_hex(8)}"
+    """Write a file, creating its parents."""
+    if len(content) > MAX_BYTES:
+        raise ProviderError(f"The content for {path} is larger than {MAX_BYTES} bytes.")
+    plain = path if _PLAIN.fullmatch(path) else f"{guest_calls.STATE}/.file-{secrets.token_hex(8)}"
     await sandbox.fs.upload_file(content, plain)
     if plain != path:
-        await _run(sandbox, [python, "-I", "-S", "-X", "utf8", "-c", _PLACE, plain, path])
+        await _ask(sandbox, python, "place", {"source": plain, "path": path})
 
 
 async def read(sandbox: AsyncSandbox, python: str, path: str) -> bytes:
-    """A file's content. Raises `FileNotFoundError`."""
+    """Return a file's content. Raises `FileNotFoundError`."""
     if _PLAIN.fullmatch(path):
-        return await files.read(sandbox, path, limit=files.MAX_BYTES)
+        return await files.read(sandbox, path, limit=MAX_BYTES)
     if not await files.exists(sandbox, path):
         raise FileNotFoundError(2, "no such file in the sandbox", path)
-    plain = f"{inside.STATE}/file-{secrets.token_hex(8)}"
-    await _run(sandbox, [python, "-I", "-S", "-X", "utf8", "-c", _COPY, path, plain])
+    plain = f"{guest_calls.STATE}/file-{secrets.token_hex(8)}"
+    await _ask(sandbox, python, "copy", {"path": path, "target": plain})
     try:
-        return await files.read(sandbox, plain, limit=files.MAX_BYTES)
+        return await files.read(sandbox, plain, limit=MAX_BYTES)
     finally:
         await sandbox.fs.delete_file(plain)
 
 
-async def _run(sandbox: AsyncSandbox, argv: list[str]) -> None:
-    result = await inside.run(sandbox, argv[0], argv, stdin=b"", cwd=None, seconds=_LIMIT)
-    if result.exit_code != 0:
-        said = result.stderr.decode(errors="replace").strip().rpartition("\n")[2][-200:]
-        raise ProviderError(f"{argv[-1]!r} cannot be used in sandbox {sandbox.name}: {said}.")
+async def _ask(sandbox: AsyncSandbox, python: str, mode: str, request: Mapping[str, str]) -> None:
+    document = {**request, "places": guest_calls.PLACES}
+    answer = await guest_calls.ask(sandbox, python, mode, document, seconds=_LIMIT)
+    if answer.get("error") is not None:
+        raise ProviderError(f"{request['path']!r} cannot be used in sandbox {sandbox.name}: {answer['error']}.")

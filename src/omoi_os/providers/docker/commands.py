@@ -1,75 +1,73 @@
-"""What the holder and the runner inside are asked for, and what their answers mean."""
+"""The requests to the guest in a container, and what its answers mean."""
 
 import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import PurePosixPath
 from typing import Any
 
 from omoi_os.errors import ProviderError
 from omoi_os.protocol import paths
 from omoi_os.providers.base import ExecResult, SandboxSpec
-from omoi_os.providers.docker.attached import Conversation
-from omoi_os.providers.docker.inside import files, wire
+from omoi_os.providers.docker.streams import GuestStream
+from omoi_os.providers.guest import files, wire
+from omoi_os.providers.guest.tail import Tail
 from omoi_os.providers.local.host import seccomp
-from omoi_os.providers.local.supervisor.tail import Tail
 
 #: How much of each output is kept, from its beginning and from its end.
 OUTPUT_BYTES = 4 * 1024 * 1024
 
-#: How much later than promised a runner may answer before the engine counts as hung.
+#: How much later than requested the guest may answer before the engine counts as hung.
 GRACE_SECONDS = 30.0
 
 #: How long reading or writing a file may take.
 FILE_SECONDS = 60.0
 
-#: The exit code of a command that was killed together with its runner.
+#: The exit code of a command that was killed together with its guest.
 KILLED = 137
 
 
 @dataclass(slots=True)
 class Answer:
-    """All that a runner said. Without an end it was killed."""
+    """The answer of a guest. Without an end it was killed."""
 
     stdout: Tail = field(default_factory=lambda: Tail(OUTPUT_BYTES))
     stderr: Tail = field(default_factory=lambda: Tail(OUTPUT_BYTES))
     content: bytearray = field(default_factory=bytearray)
     end: Mapping[str, Any] = field(default_factory=dict)
-    complaint: str = ""
+    message: str = ""
 
 
 def start_request(spec: SandboxSpec) -> bytes:
-    """What the holder needs to know."""
+    """Return the request that starts the first process."""
     fields = {"seconds": spec.lifetime.total_seconds(), "disk": spec.resources.disk_bytes}
     return _pack({**fields, **_program(spec.argv, env=spec.env, cwd=paths.WORKSPACE)})
 
 
 def run_request(argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None, seconds: float, given: bytes) -> bytes:
-    """Run a command. Raises `ProviderError` for one that makes no sense."""
+    """Return the request to run a command. Raises `ProviderError` for an empty command or a zero byte."""
     if not argv or any("\0" in text for text in (*argv, cwd or "")):
-        raise ProviderError("A command must have at least one word, and no zero byte in any.")
+        raise ProviderError("A command must have at least one word, and no word may contain a zero byte.")
     program = _program(argv, env=env, cwd=cwd or paths.WORKSPACE)
     return _pack({"do": "run", "seconds": seconds, **program}, given)
 
 
 def file_request(do: str, path: str, given: bytes = b"") -> bytes:
-    """Read or write a file. Raises `ProviderError` for a path that is not under the home or the workspace."""
+    """Return the request to read or write a file. Raises `ProviderError` unless it is below home or workspace."""
     if len(given) > files.MAX_BYTES:
         raise ProviderError(f"The content for {path} is larger than {files.MAX_BYTES} bytes.")
-    for base in (paths.HOME, paths.WORKSPACE):
-        if path.startswith(f"{base}/") and "\0" not in path:
-            parts = PurePosixPath(path[len(base) + 1 :]).parts
-            if parts and parts[0] != "/" and ".." not in parts:
-                return _pack({"do": do, "base": base, "parts": parts}, given)
-    raise ProviderError(f"{path!r} is not a file's path under {paths.HOME} or {paths.WORKSPACE}.")
+    try:
+        base, parts = files.locate(path, (paths.HOME, paths.WORKSPACE))
+    except ValueError as error:
+        raise ProviderError(f"{error}.") from None
+    return _pack({"do": do, "base": base, "parts": parts}, given)
 
 
-def converse(talk: Conversation, request: bytes) -> Answer:
-    """Send the request and take in the answer, of any length."""
+def exchange(stream: GuestStream, request: bytes) -> Answer:
+    """Send a request and receive the answer, of any length."""
     answer = Answer()
-    talk.ask(request)
-    for kind, content in talk.frames():
+    stream.send(request)
+    for kind, content in stream.frames():
         if kind == wire.STDOUT:
             answer.stdout.add(content)
         elif kind == wire.STDERR:
@@ -78,15 +76,15 @@ def converse(talk: Conversation, request: bytes) -> Answer:
             answer.content += content
         elif kind == wire.END:
             answer.end = wire.decode(content)
-    answer.complaint = " ".join(talk.complaint.decode(errors="replace").split())
+    answer.message = " ".join(stream.message.decode(errors="replace").split())
     return answer
 
 
 def result(answer: Answer, *, argv: Sequence[str], seconds: float) -> ExecResult:
-    """How a command ended. Raises `TimeoutError`."""
+    """Return how a command ended. Raises `TimeoutError`."""
     word = answer.end["word"]
     if word == "timeout":
-        raise TimeoutError(f"{argv[0]} ran longer than {seconds:g} s and was killed with all that it had started.")
+        raise TimeoutError(f"{argv[0]} ran longer than {seconds:g} s and was killed with all its processes.")
     if word == "refused":
         return ExecResult(int(answer.end["code"]), b"", f"{answer.end['message']}\n".encode())
     stdout, stderr = answer.stdout.kept(), answer.stderr.kept()
@@ -94,14 +92,13 @@ def result(answer: Answer, *, argv: Sequence[str], seconds: float) -> ExecResult
 
 
 def file_content(answer: Answer, path: str) -> bytes:
-    """What was read. Raises `FileNotFoundError`, and `ProviderError` for everything else that was in the way."""
+    """Return what was read. Raises `FileNotFoundError`, and `ProviderError` for every other failure."""
     if answer.end["word"] == "done":
         return bytes(answer.content)
     number = answer.end.get("errno", 0)
     if number == errno.ENOENT:
         raise FileNotFoundError(errno.ENOENT, "no such file in the sandbox", path)
-    linked = number in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
-    reason = "a part of it is a link or not a folder" if linked else answer.end.get("message", "the sandbox ended")
+    reason = files.explain(number, answer.end.get("message", "the sandbox ended"))
     raise ProviderError(f"{path} cannot be used: {reason}.")
 
 
@@ -118,5 +115,5 @@ def _program(argv: Sequence[str], *, env: Mapping[str, str], cwd: str) -> dict[s
 
 @cache
 def _filter() -> str:
-    """Containers run on this machine's processor, because the gateway socket is in one of its folders."""
+    """Return the filter for this machine. Containers run on it, because their gateway socket is on its disk."""
     return seccomp.build_filter().hex()

@@ -1,4 +1,4 @@
-"""The Docker engine: its client, off the event loop, with its errors told as ours."""
+"""The client of the Docker engine, off the event loop, with its errors translated to ours."""
 
 import asyncio
 import socket
@@ -18,14 +18,14 @@ from omoi_os.errors import ProviderError, ProviderUnavailable
 #: How long the engine may take to answer one call.
 CALL_SECONDS = 60
 
-#: Calls at the same time; most of them wait for a command or for an end.
+#: Concurrent calls; most of them wait for a command or for the end of a sandbox.
 MAX_CALLS = 512
 
 T = TypeVar("T")
 
 
 class Engine:
-    """One engine. The connection is made when it is first needed, so that a missing one is told then."""
+    """One engine. It is connected on first use, so a missing engine is reported then."""
 
     def __init__(self, host: str | None) -> None:
         self._host = host
@@ -34,22 +34,22 @@ class Engine:
         self._threads = ThreadPoolExecutor(MAX_CALLS, thread_name_prefix="docker")
 
     def api(self) -> docker.APIClient:
-        """The client of the engine's API. Raises `ProviderUnavailable`."""
+        """Return the client of the engine's API. Raises `ProviderUnavailable`."""
         with self._lock:
             if self._client is None:
                 self._client = self._connect()
             return self._client.api
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> "asyncio.Future[T]":
-        """Run a function that calls the engine in a thread, with its errors told as ours."""
-        return asyncio.get_running_loop().run_in_executor(self._threads, _told, function, *arguments)
+        """Run a function that calls the engine in a thread, and translate its errors."""
+        return asyncio.get_running_loop().run_in_executor(self._threads, _translated, function, *arguments)
 
     async def call(self, function: Callable[..., T], *arguments: Any) -> T:
-        """The same, to its end."""
+        """Run such a function and return its result."""
         return await self.submit(function, *arguments)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._threads.shutdown(wait=False)
         if self._client is not None:
             self._client.close()
@@ -58,31 +58,31 @@ class Engine:
         given = {"base_url": self._host} if self._host else kwargs_from_env()
         address = str(given.setdefault("base_url", DEFAULT_UNIX_SOCKET))
         try:
-            _knock(address)
+            _try_to_connect(address)
             return docker.DockerClient(**given, version="auto", timeout=CALL_SECONDS, max_pool_size=MAX_CALLS)
         except (DockerException, RequestException, OSError) as error:
             raise ProviderUnavailable(
-                f"The Docker engine does not answer at {address} ({_reason(error)}); start it, set DOCKER_HOST, "
-                "or let this user use its socket (group docker)."
+                f"The Docker engine does not answer at {address} ({_reason(error)}). Start it, set DOCKER_HOST, "
+                "or let this user access its socket (group docker)."
             ) from None
 
 
-def _knock(address: str) -> None:
-    """Connect once: the client does not close what it could not connect."""
+def _try_to_connect(address: str) -> None:
+    """Connect once: the client does not close a connection that failed."""
     if "unix://" in address:
-        with socket.socket(socket.AF_UNIX) as knocking:
-            knocking.connect("/" + address.partition("unix://")[2].lstrip("/"))
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect("/" + address.partition("unix://")[2].lstrip("/"))
 
 
-def _told(function: Callable[..., T], *arguments: Any) -> T:
+def _translated(function: Callable[..., T], *arguments: Any) -> T:
     try:
         return function(*arguments)
     except ImageNotFound as error:
         raise ProviderError(
-            f"The image of the sandbox is missing: {_reason(error)}; make it with `make image`."
+            f"The image of the sandbox is missing ({_reason(error)}). Build it with `make image`."
         ) from None
     except APIError as error:
-        raise ProviderError(f"The Docker engine refused: {_reason(error)}.") from error
+        raise ProviderError(f"The Docker engine refused the call: {_reason(error)}.") from error
     except (DockerException, RequestException, ConnectionError) as error:
         raise ProviderUnavailable(f"The Docker engine does not answer: {_reason(error)}.") from error
 

@@ -1,4 +1,4 @@
-"""Makes the docker provider from the settings."""
+"""Creates the docker provider from the settings."""
 
 from omoi_os.config import Settings
 from omoi_os.providers.base import SandboxProvider
@@ -6,8 +6,10 @@ from omoi_os.providers.docker.provider import DEFAULT_IMAGE, DockerProvider
 
 
 def make(settings: Settings) -> SandboxProvider:
-    """Sandboxes on the engine of DOCKER_HOST, else of the default socket. Raises `SetupError`, with the remedy,
-    if the engine or the image is missing."""
+    """Return the provider for the engine of DOCKER_HOST, or of the default socket.
+
+    Raises `SetupError`, with the remedy, if the engine or the image is missing.
+    """
     provider = DockerProvider(image=settings.sandbox_image or DEFAULT_IMAGE, site=lambda: settings.site)
     provider.check()
     return provider

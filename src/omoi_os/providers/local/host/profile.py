@@ -1,4 +1,4 @@
-"""What a sandbox sees: the options given to bwrap, from the host's facts."""
+"""What a sandbox sees: the options for bwrap, derived from facts about the host."""
 
 import os
 import sys
@@ -54,7 +54,7 @@ class Host:
 
 
 def look_at_host() -> Host:
-    """Read the facts of this machine and of the running interpreter."""
+    """Return the facts about this machine and the running interpreter."""
     top_level = {
         name: str(Path(name).readlink()) if Path(name).is_symlink() else None
         for name in _TOP_LEVEL
@@ -76,7 +76,7 @@ def look_at_host() -> Host:
 def arguments(
     host: Host, folder: Path, *, gateway_folder: Path | None, mirror: Path | None, memory_bytes: int
 ) -> list[str]:
-    """bwrap's options for the sandbox whose folder this is."""
+    """Return bwrap's options for the sandbox in this folder."""
     return [
         *_namespaces(host),
         *_system(host),
@@ -97,7 +97,7 @@ def arguments(
 
 
 def generated_etc(uid: int) -> dict[str, str]:
-    """The files of /etc that are the sandbox's own: the host's would tell of its users."""
+    """Return the files of /etc that are written for the sandbox: those of the host would reveal its users."""
     agent = f"agent:x:{uid}:"
     return {
         "passwd": f"root:x:0:0:root:/root:/usr/sbin/nologin\n{agent}{uid}:agent:{paths.HOME}:/bin/sh\n"
@@ -138,13 +138,13 @@ def _bind(option: str, source: Path, target: str) -> list[str]:
 
 
 def _folders(names: Iterable[str]) -> Iterator[str]:
-    """Folders that anyone may pass through: those that bwrap makes by itself are closed to a dropped uid."""
+    """Create folders that every uid may enter: those that bwrap creates implicitly are closed to others than root."""
     for name in names:
         yield from ("--perms", "0755", "--dir", name)
 
 
 def _interpreter_prefixes() -> list[Path]:
-    """Every folder through which the interpreter is reached: a virtual environment's link may lead over several."""
+    """Return every folder on the way to the interpreter: a virtual environment may link to it through several."""
     prefixes = [Path(sys.prefix), Path(sys.base_prefix)]
     program = Path(sys.executable)
     while program.is_symlink():
@@ -155,7 +155,7 @@ def _interpreter_prefixes() -> list[Path]:
 
 
 def _runtime_folders() -> Iterator[Path]:
-    """What must be bound beyond the system, each once, outer folders first."""
+    """Yield the folders that are mounted besides the system, each once, outer folders first."""
     covered = [Path("/usr")]
     wanted = {*_interpreter_prefixes(), Path(omoi_os.__file__).parent}
     for folder in sorted(wanted, key=lambda path: (len(path.parts), path)):

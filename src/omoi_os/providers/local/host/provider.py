@@ -1,4 +1,4 @@
-"""Sandboxes on this machine: bubblewrap, held by one supervisor each."""
+"""Sandboxes on this machine: bubblewrap, with one supervisor for each."""
 
 import asyncio
 import contextlib
@@ -21,9 +21,7 @@ from omoi_os.providers.base import (
     SandboxReport,
     SandboxSpec,
 )
-from omoi_os.providers.local.host import bubblewrap, control, files, folder
-from omoi_os.providers.local.host import creation as making
-from omoi_os.providers.local.host import records as facts
+from omoi_os.providers.local.host import bubblewrap, control, creation, files, folder, records
 from omoi_os.providers.local.host.launcher import Launcher
 from omoi_os.providers.local.host.machine import Machine
 from omoi_os.providers.local.supervisor import disk, processes
@@ -31,12 +29,12 @@ from omoi_os.providers.local.supervisor import disk, processes
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-#: How long a supervisor that has hung up without a word may take to be gone.
+#: How long a supervisor that closed its connection without a report may take to end.
 DYING_MS = 2000
 
 
 class LocalProvider:
-    """Makes sandboxes in folders below `root`. A sandbox's reference is its id."""
+    """Creates sandboxes in folders below `root`. The reference of a sandbox is its folder's name, which is its id."""
 
     name = "local"
     has_gateway_socket = True
@@ -54,18 +52,17 @@ class LocalProvider:
 
     @cached_property
     def site(self) -> str:
-        """Where it makes sandboxes. Looked up when it is needed: that gives a new data folder its identity."""
+        """Where it creates sandboxes. Looked up on first use, because that gives a new data folder its identity."""
         return self._find_site()
 
     def check(self) -> None:
-        """Raise `SetupError`, with the remedy, if this machine cannot make sandboxes; else be ready to make one."""
+        """Prepare for the first sandbox. Raises `SetupError`, with the remedy, if this machine cannot create any."""
         bubblewrap.check()
-        making.end_orphans(self._root)
+        creation.end_orphans(self._root)
         self._launcher.warm_up()
 
     async def create(self, spec: SandboxSpec) -> SandboxRef:
-        """Make it and start its first process. An id that exists already raises `ProviderError`;
-        a create that fails or is cancelled leaves nothing behind."""
+        """Create it and start its first process. Raises `ProviderError` if the id already exists."""
         place = folder.path_of(self._root, spec.id)
         work = asyncio.ensure_future(asyncio.to_thread(self._make, place, spec))
         try:
@@ -78,29 +75,28 @@ class LocalProvider:
     async def exec(
         self, ref: SandboxRef, argv: Sequence[str], *, stdin: bytes = b"", cwd: str | None = None, timeout: timedelta
     ) -> ExecResult:
-        """Run a command to its end; what it leaves running is killed then. A non-zero exit is a result, a signal
-        is 128 more than its number, a program that cannot be started is 126 or 127.
+        """Run a command to its end. A program that cannot be started is reported as exit code 126 or 127.
 
-        Once the first process has ended, /tmp is empty. The environment is that of `create` for ten minutes more;
-        after that, or when the supervisor was killed, it is `making.BARE_ENVIRONMENT`.
+        Once the first process has ended, /tmp is empty. The environment is that of `create` for another ten minutes;
+        after that, or if the supervisor was killed, it is `creation.BARE_ENVIRONMENT`.
         """
         place = self._existing(ref)
-        if await asyncio.to_thread(facts.is_foreign, place):
+        if await asyncio.to_thread(records.is_foreign, place):
             await asyncio.to_thread(self._revive, place)
         try:
             try:
                 return await control.run(place, argv, stdin=stdin, cwd=cwd, timeout=timeout)
-            except control.NotHeldError:
+            except control.NoSupervisorError:
                 await asyncio.to_thread(self._revive, place)
             return await control.run(place, argv, stdin=stdin, cwd=cwd, timeout=timeout)
-        except (ProviderError, control.NotHeldError) as error:
+        except (ProviderError, control.NoSupervisorError) as error:
             self._existing(ref)
             if isinstance(error, ProviderError):
                 raise
             raise ProviderUnavailable(f"Nothing can be run in sandbox {ref} now: {error}.") from error
 
     async def write_file(self, ref: SandboxRef, path: str, content: bytes) -> None:
-        """Write a file inside, making its parents. The path is absolute and under the home or the workspace."""
+        """Write a file inside, creating its parents. The path is absolute and under the home or the workspace."""
         await asyncio.to_thread(files.write, self._opener(ref), path, content)
 
     async def read_file(self, ref: SandboxRef, path: str) -> bytes:
@@ -108,12 +104,12 @@ class LocalProvider:
         return await asyncio.to_thread(files.read, self._opener(ref), path)
 
     async def read_output(self, ref: SandboxRef) -> bytes:
-        """What the first process printed, its beginning and its end, once the sandbox has ended."""
+        """Return the beginning and the end of what the first process printed, once the sandbox has ended."""
         log = self._existing(ref) / "output.log"
         return await asyncio.to_thread(log.read_bytes) if log.exists() else b""
 
     async def inspect(self, ref: SandboxRef, *, wait: timedelta | None = None) -> SandboxReport:
-        """Alive, or how it ended. With `wait`, answer when it ends, or as alive after that long."""
+        """Report whether it is alive, or how it ended; with `wait`, as soon as it ends or after that long."""
         place = self._existing(ref)
         ended = wait is not None and not (place / "exit.json").exists() and await _wait_for_end(place, wait)
         return await asyncio.to_thread(_report, place, patience=DYING_MS if ended else 0)
@@ -124,13 +120,13 @@ class LocalProvider:
             yield ListedSandbox(SandboxRef(name), id=name)
 
     async def destroy(self, ref: SandboxRef) -> None:
-        """End it and remove every trace. Destroying what is already gone succeeds."""
-        await asyncio.to_thread(making.remove, folder.path_of(self._root, ref), machine=self._machine)
+        """End it and remove every trace. Destroying a sandbox that no longer exists succeeds."""
+        await asyncio.to_thread(creation.remove, folder.path_of(self._root, ref), machine=self._machine)
 
     async def keep(self, ref: SandboxRef) -> int | None:
-        """End every process of the sandbox; its files stay. Returns how much of this machine's disk they take."""
+        """End every process of the sandbox and keep its files. Return their size on this machine's disk."""
         place = self._existing(ref)
-        await asyncio.to_thread(making.end, place)
+        await asyncio.to_thread(creation.end, place)
         return await asyncio.to_thread(folder.size_of, place)
 
     def _existing(self, ref: str) -> Path:
@@ -140,20 +136,20 @@ class LocalProvider:
         return place
 
     def _make(self, place: Path, spec: SandboxSpec) -> None:
-        making.check(spec)
-        making.make(place, spec, machine=self._machine, starter=self._launcher)
+        creation.check(spec)
+        creation.make(place, spec, machine=self._machine, starter=self._launcher)
 
     def _revive(self, place: Path) -> None:
-        making.revive(place, machine=self._machine, starter=self._launcher)
+        creation.revive(place, machine=self._machine, starter=self._launcher)
 
     async def _undo(self, work: "asyncio.Future[None]", place: Path) -> None:
-        """Let a cancelled creation come to its end, which takes no longer than a start, and take it back."""
+        """Wait for the end of a cancelled creation, which takes no longer than a start, and undo it."""
         await asyncio.wait([work])
         if work.exception() is None:
-            await asyncio.to_thread(making.remove, place, machine=self._machine)
+            await asyncio.to_thread(creation.remove, place, machine=self._machine)
 
     def _opener(self, ref: str) -> Callable[[str], int]:
-        """Opens the home or the workspace. Only the supervisor can reach into an image."""
+        """Return a function that opens the home or the workspace. Only the supervisor can open them in an image."""
         place = self._existing(ref)
 
         def open_folder(name: str) -> int:
@@ -161,21 +157,24 @@ class LocalProvider:
                 return os.open(place / disk.FILES / name, _FOLDER)
             try:
                 return control.open_folder(place, name)
-            except control.NotHeldError:
+            except control.NoSupervisorError:
                 self._revive(place)
             try:
                 return control.open_folder(place, name)
-            except control.NotHeldError as error:
+            except control.NoSupervisorError as error:
                 raise ProviderUnavailable(f"The files of sandbox {ref} cannot be reached now: {error}.") from error
 
         return open_folder
 
     def _owned(self, owner: str) -> Sequence[str]:
-        """A folder without a description, or with a damaged one, belongs to whoever asks: nobody else removes it."""
+        """Return the names of an owner's sandboxes.
+
+        One without a readable description belongs to every owner: otherwise nothing would remove it.
+        """
         found = []
         for place in folder.sandboxes_below(self._root):
             try:
-                spec = facts.read_spec(place)
+                spec = records.read_spec(place)
             except SandboxGone:
                 continue
             except SandboxDamaged:
@@ -186,48 +185,48 @@ class LocalProvider:
 
 
 def _report(place: Path, *, patience: int) -> SandboxReport:
-    """The state of a sandbox whose supervisor, if it left no word, may take so many milliseconds to be gone."""
-    keeper = making.open_supervisor(place)
-    held = keeper is not None
-    foreign = held and facts.is_foreign(place)
+    """Report on a sandbox whose supervisor, if it left no report, may take so many milliseconds to end."""
+    supervisor = creation.open_supervisor(place)
+    supervised = supervisor is not None
+    foreign = supervised and records.is_foreign(place)
     try:
-        end = facts.read_end(place)
-        if keeper is not None and end is None and processes.has_ended(keeper, wait_ms=patience):
-            held = False
-            end = facts.read_end(place)
+        end = records.read_end(place)
+        if supervisor is not None and end is None and processes.has_ended(supervisor, wait_ms=patience):
+            supervised = False
+            end = records.read_end(place)
     except SandboxDamaged as damage:
         return SandboxReport(False, EndReason.UNKNOWN, detail=f"the sandbox ended, but {damage}")
     finally:
-        if keeper is not None:
-            os.close(keeper)
+        if supervisor is not None:
+            os.close(supervisor)
     if end is not None:
         names = ("exit_code", "signal", "memory_bytes", "cpu_seconds", "disk_bytes", "pids")
         figures: dict[str, Any] = {name: end.get(name) for name in names}
         return SandboxReport(False, EndReason(end["reason"]), **figures)
     if foreign:
-        # Its files can still be reached: another supervisor takes its place for that.
-        return SandboxReport(False, EndReason.UNKNOWN, detail="the sandbox was held by an incompatible earlier release")
-    if not held and not folder.is_locked(place):
+        # Its files can still be reached: for that, another supervisor replaces it.
+        return SandboxReport(False, EndReason.UNKNOWN, detail="its supervisor is of an incompatible earlier release")
+    if not supervised and not folder.is_locked(place):
         return SandboxReport(False, EndReason.UNKNOWN, detail=_damage(place))
     memory, seconds, pids, used = control.usage(place)
     return SandboxReport(True, memory_bytes=memory, cpu_seconds=seconds, disk_bytes=used, pids=pids)
 
 
 def _damage(place: Path) -> str:
-    """What is wrong with the documents of a sandbox whose supervisor is gone, as a sentence; empty if nothing is."""
+    """Return a sentence about damaged documents of a sandbox without a supervisor; empty if they are complete."""
     try:
-        facts.read_spec(place)
-        facts.read_state(place)
+        records.read_spec(place)
+        records.read_state(place)
     except SandboxDamaged as damage:
         return f"the sandbox ended, and {damage}"
     return ""
 
 
 async def _wait_for_end(place: Path, wait: timedelta) -> bool:
-    """Whether the supervisor told of the end, or ended itself, within that time."""
+    """Return whether the supervisor reported the end, or ended itself, within that time."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
-    with contextlib.suppress(control.NotHeldError, TimeoutError), control.waiting(place) as connection:
+    with contextlib.suppress(control.NoSupervisorError, TimeoutError), control.waiting(place) as connection:
         loop.add_reader(connection, ended.set)
         try:
             async with asyncio.timeout(wait.total_seconds()):

@@ -1,4 +1,4 @@
-"""The documents in a sandbox's folder, read with suspicion: a power cut or a full disk may have damaged any of them."""
+"""The documents in a sandbox's folder. Each is checked: a power cut or a full disk may have damaged it."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _IDENTITY = re.compile(r"[1-9][0-9]{0,8} [0-9]{1,20} [0-9a-f-]{36}")
 
 
 def read_spec(folder: Path) -> dict[str, Any] | None:
-    """How the sandbox was made; None if its making was cut short. Raises `SandboxGone`, `SandboxDamaged`."""
+    """Return how the sandbox was created; None if that was interrupted. Raises `SandboxGone`, `SandboxDamaged`."""
     spec = _read(folder, SPEC, _is_spec)
     if spec is not None and _OLD_GATEWAY_FOLDER in spec:
         spec["gateway_folder"] = spec.pop(_OLD_GATEWAY_FOLDER)
@@ -28,17 +28,17 @@ def read_spec(folder: Path) -> dict[str, Any] | None:
 
 
 def read_state(folder: Path) -> dict[str, Any] | None:
-    """Which processes hold the sandbox; None before its start. Raises `SandboxGone`, `SandboxDamaged`."""
+    """Return the processes of the sandbox; None before its start. Raises `SandboxGone`, `SandboxDamaged`."""
     return _read(folder, STATE, _is_state)
 
 
 def read_end(folder: Path) -> dict[str, Any] | None:
-    """How the sandbox ended; None before that. Raises `SandboxGone`, `SandboxDamaged`."""
+    """Return how the sandbox ended; None before that. Raises `SandboxGone`, `SandboxDamaged`."""
     return _read(folder, END, _is_end)
 
 
 def is_foreign(folder: Path) -> bool:
-    """Whether the sandbox's supervisor is of a release that this one cannot talk to. Raises `SandboxGone`."""
+    """Return whether the supervisor is of a release that this one cannot talk to. Raises `SandboxGone`."""
     try:
         state = read_state(folder)
     except SandboxDamaged:
@@ -47,7 +47,7 @@ def is_foreign(folder: Path) -> bool:
 
 
 def write_spec(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Keep how the sandbox is made, readable for us alone."""
+    """Store how the sandbox is created, readable only for us."""
     durable.write(folder / SPEC, json.dumps(dict(facts)).encode())
 
 

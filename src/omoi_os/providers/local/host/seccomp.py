@@ -1,13 +1,13 @@
-"""The filter of kernel calls that every process in a sandbox is under, packed by hand for two architectures."""
+"""The seccomp filter for every process in a sandbox, assembled by hand for two architectures."""
 
 import errno
 import os
 import struct
 
 from omoi_os.errors import SetupError
-from omoi_os.providers.local.supervisor import kernel
+from omoi_os.providers.guest import kernel
 
-#: Calls that are refused, with their numbers on x86_64 and aarch64; None where there is no such call.
+#: Denied calls, with their numbers on x86_64 and aarch64; None where the call does not exist.
 DENIED: dict[str, tuple[int | None, int | None]] = {
     # Other namespaces, mounts and roots
     "unshare": (272, 97),
@@ -36,7 +36,7 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),
-    # Large or young parts of the kernel that nothing here needs
+    # Large or new parts of the kernel that nothing here needs
     "bpf": (321, 280),
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
@@ -86,7 +86,7 @@ _NEW_NAMESPACES = (
 _TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI and TIOCLINUX: typing into a terminal
 _X32_BIT = 0x40000000
 
-#: Unix, IPv4, IPv6 and netlink. Others, vsock above all, are not held by a network namespace.
+#: Unix, IPv4, IPv6 and netlink. A network namespace does not confine others, such as vsock.
 _SOCKET_FAMILIES = (1, 2, 10, 16)
 
 _ALLOW = 0x7FFF0000
@@ -110,13 +110,13 @@ def _deny(number: int) -> bytes:
 
 
 def _inspect(number: int, argument: int, checks: bytes) -> bytes:
-    """For this call alone, load an argument, run the checks on it, and allow what they let through."""
+    """Check an argument of this call, and allow the call if no check refuses it."""
     body = _step(_LOAD, argument) + checks + _step(_RETURN, _ALLOW)
     return _step(_EQUAL, number, no=len(body) // 8) + body
 
 
 def build_filter(machine: str | None = None) -> bytes:
-    """The program for this machine's processor, or another's, as the kernel and bwrap take it."""
+    """Return the program for this machine's processor, or another one, in the format of the kernel and bwrap."""
     machine = machine or os.uname().machine
     if machine not in _ARCHITECTURES:
         raise SetupError(f"Sandboxes need an x86_64 or aarch64 processor; this one is {machine}.")
@@ -128,7 +128,7 @@ def build_filter(machine: str | None = None) -> bytes:
     program += _step(_LOAD, _NUMBER)
     if machine == "x86_64":
         program += _step(_AT_LEAST, _X32_BIT, no=1) + _refuse(errno.ENOSYS)
-    # Its flags lie in memory, out of a filter's sight; told that it does not exist, the C library falls back to clone.
+    # A filter cannot see its flags, which are in memory. If it does not exist, the C library falls back to clone.
     program += _step(_EQUAL, clone3, no=1) + _refuse(errno.ENOSYS)
     program += b"".join(_deny(number) for number in numbers if number is not None)
     program += _inspect(clone, _FIRST_ARGUMENT, _step(_ANY_BIT, _NEW_NAMESPACES, no=1) + _refuse(errno.EPERM))

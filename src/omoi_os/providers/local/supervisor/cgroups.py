@@ -1,4 +1,4 @@
-"""Limits on memory, processors and processes, by whichever control groups the machine offers."""
+"""Limits on memory, processors and processes, by the control groups of the machine."""
 
 # Paths are strings here: pathlib alone would double the supervisor's start.
 # ruff: noqa: PTH102, PTH103, PTH106, PTH110, PTH120, PTH123
@@ -7,21 +7,21 @@ import errno
 import os
 import time
 
-from omoi_os.providers.local.supervisor import kernel
+from omoi_os.providers.guest import kernel
 
 CONTROLLERS = ("memory", "cpu", "pids")
 
-#: The group that holds all sandboxes' groups.
+#: The parent of the groups of all sandboxes.
 PARENT = "omoi"
 
-#: The key under which a layout has its one folder when the machine has the unified hierarchy.
+#: The key of the only folder in the layout of a machine with the unified hierarchy.
 UNIFIED = "unified"
 
 _PERIOD_US = 100_000
 
 
 def detect(mounts: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> dict[str, str]:
-    """The folders in which sandboxes' groups can be made: by controller, one as `UNIFIED`, or none at all."""
+    """Return the folders for the groups of sandboxes: by controller, one as `UNIFIED`, or none at all."""
     if os.path.exists(f"{mounts}/cgroup.controllers"):
         folder = _unified_parent(mounts, own)
         return {UNIFIED: folder} if folder else {}
@@ -30,7 +30,7 @@ def detect(mounts: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> di
         folder = f"{mounts}/{controller}"
         if os.path.exists(f"{folder}/cgroup.procs") and os.access(folder, os.W_OK):
             found[controller] = f"{folder}/{PARENT}"
-    # The time used is counted by a controller of its own, which is mostly mounted together with the one that limits.
+    # A separate controller counts the time used; it is usually mounted together with the one that limits it.
     apart = not os.path.exists(f"{mounts}/cpu/cpuacct.usage")
     if found and apart and os.access(f"{mounts}/cpuacct", os.W_OK):
         found["cpuacct"] = f"{mounts}/cpuacct/{PARENT}"
@@ -38,17 +38,17 @@ def detect(mounts: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> di
 
 
 def missing(layout: dict[str, str]) -> list[str]:
-    """The controllers for which this machine offers no control group."""
+    """Return the controllers that this machine lacks."""
     return [] if UNIFIED in layout else [name for name in CONTROLLERS if name not in layout]
 
 
 def groups_of(layout: dict[str, str], name: str) -> dict[str, str]:
-    """The folders of one sandbox's groups."""
+    """Return the folders of one sandbox's groups."""
     return {controller: f"{parent}/{name}" for controller, parent in layout.items()}
 
 
 def make(groups: dict[str, str], *, memory_bytes: int, cpus: float, pids: int) -> None:
-    """Make a sandbox's groups with their limits. Groups that are there already belong to another one."""
+    """Create a sandbox's groups with their limits. Raises `FileExistsError` if another sandbox has them."""
     quota = max(1000, int(cpus * _PERIOD_US))
     for controller, folder in groups.items():
         os.makedirs(os.path.dirname(folder), exist_ok=True)
@@ -56,7 +56,7 @@ def make(groups: dict[str, str], *, memory_bytes: int, cpus: float, pids: int) -
         if controller in ("memory", UNIFIED):
             _limit_memory(folder, memory_bytes, unified=controller == UNIFIED)
         if controller == UNIFIED:
-            _write_if_there(f"{folder}/cpu.max", f"{quota} {_PERIOD_US}")
+            _write_if_supported(f"{folder}/cpu.max", f"{quota} {_PERIOD_US}")
         if controller == "cpu":
             _write(f"{folder}/cpu.cfs_period_us", str(_PERIOD_US))
             _write(f"{folder}/cpu.cfs_quota_us", str(quota))
@@ -65,12 +65,12 @@ def make(groups: dict[str, str], *, memory_bytes: int, cpus: float, pids: int) -
 
 
 def open_groups(groups: dict[str, str]) -> list[int]:
-    """Descriptors by which a process joins the groups, wherever it is: it writes 0 to each."""
+    """Return descriptors to which a process writes 0 to join the groups."""
     return [os.open(f"{folder}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC) for folder in groups.values()]
 
 
 def out_of_memory_kills(groups: dict[str, str]) -> int:
-    """How many processes the kernel has killed for memory."""
+    """Return how many processes the kernel has killed for memory."""
     folder, file = groups.get("memory"), "memory.oom_control"
     if UNIFIED in groups:
         folder, file = groups[UNIFIED], "memory.events"
@@ -80,9 +80,9 @@ def out_of_memory_kills(groups: dict[str, str]) -> int:
 
 
 def usage(groups: dict[str, str], *, peak: bool = False) -> tuple[int | None, float | None, int | None]:
-    """Bytes of memory, seconds of processor time and number of processes, each None where it is not counted.
+    """Return the bytes of memory, seconds of processor time and number of processes, each None if not counted.
 
-    Memory and processes are those in use now, or the most there were.
+    Memory and processes are the current values, or with `peak` the highest.
     """
     if UNIFIED in groups:
         folder = groups[UNIFIED]
@@ -98,7 +98,7 @@ def usage(groups: dict[str, str], *, peak: bool = False) -> tuple[int | None, fl
 
 
 def remove(groups: dict[str, str], *, seconds: float = 2.0) -> bool:
-    """Kill what is left in the groups and remove them; False if some would not go."""
+    """Kill the processes in the groups and remove them. Return False if some groups are left after that long."""
     deadline = time.monotonic() + seconds
     left = list(groups.values())
     while left:
@@ -106,7 +106,7 @@ def remove(groups: dict[str, str], *, seconds: float = 2.0) -> bool:
         if left and time.monotonic() > deadline:
             return False
         if left:
-            # A group says busy for a moment after its last process, and nothing tells when that is over.
+            # A group is busy for a moment after its last process has ended, and nothing reports the end of that.
             time.sleep(0.005)
     return True
 
@@ -129,7 +129,7 @@ def _removed(folder: str) -> bool:
 
 
 def _unified_parent(mounts: str, own: str) -> str | None:
-    """The topmost group above our own that we may divide, made ready."""
+    """Return the topmost group above our own that we may divide, prepared for that."""
     path = next((line[3:].strip() for line in _read(own).splitlines() if line.startswith("0::")), "/")
     names = [name for name in path.split("/") if name]
     for depth in range(len(names) + 1):
@@ -137,16 +137,16 @@ def _unified_parent(mounts: str, own: str) -> str | None:
         writable = os.access(folder, os.W_OK) and os.access(f"{folder}/cgroup.procs", os.W_OK)
         if writable and {"memory", "pids"} <= set(_read(f"{folder}/cgroup.controllers").split()):
             try:
-                _hand_down(folder)
+                _delegate(folder)
                 os.makedirs(f"{folder}/{PARENT}", exist_ok=True)
-                _hand_down(f"{folder}/{PARENT}")
+                _delegate(f"{folder}/{PARENT}")
             except OSError:
                 continue
             return f"{folder}/{PARENT}"
     return None
 
 
-def _hand_down(folder: str) -> None:
+def _delegate(folder: str) -> None:
     offered = set(_read(f"{folder}/cgroup.controllers").split())
     given = set(_read(f"{folder}/cgroup.subtree_control").split())
     wanted = sorted((offered & set(CONTROLLERS)) - given)
@@ -157,10 +157,10 @@ def _hand_down(folder: str) -> None:
 def _limit_memory(folder: str, limit: int, *, unified: bool) -> None:
     if unified:
         _write(f"{folder}/memory.max", str(limit))
-        _write_if_there(f"{folder}/memory.swap.max", "0")
+        _write_if_supported(f"{folder}/memory.swap.max", "0")
         return
     _write(f"{folder}/memory.limit_in_bytes", str(limit))
-    _write_if_there(f"{folder}/memory.memsw.limit_in_bytes", str(limit))
+    _write_if_supported(f"{folder}/memory.memsw.limit_in_bytes", str(limit))
 
 
 def _write(path: str, value: str) -> None:
@@ -168,8 +168,8 @@ def _write(path: str, value: str) -> None:
         file.write(value)
 
 
-def _write_if_there(path: str, value: str) -> None:
-    """For files that some kernels lack or refuse, such as those for swap."""
+def _write_if_supported(path: str, value: str) -> None:
+    """Write to a file that some kernels lack or refuse, such as those for swap."""
     try:
         _write(path, value)
     except OSError as error:

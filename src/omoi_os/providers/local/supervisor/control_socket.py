@@ -1,4 +1,4 @@
-"""The supervisor's control socket: commands run beside the first process or after it, questions, the word to stop."""
+"""The supervisor's control socket: runs commands, answers questions, and receives the request to stop."""
 
 # No pathlib or contextlib here: they would double the supervisor's start.
 # ruff: noqa: PTH101, PTH108, SIM105
@@ -9,21 +9,22 @@ import select
 import time
 from collections.abc import Callable
 
+from omoi_os.providers.guest.launch import LaunchError
 from omoi_os.providers.local.supervisor import documents, processes, spawn
 
 #: How long the processes of one command may take to die.
 KILL_SECONDS = 5.0
 
-#: The longest request that is read.
+#: The longest request.
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
 _ENDLESS = float("inf")
 
-#: Answers a question with a text and descriptors; it may fail with an `OSError`.
+#: Answers a question with a text and descriptors; may raise `OSError`.
 Answer = Callable[[], tuple[str, list[int]]]
 
 
 class _Run:
-    """One command that runs for one caller."""
+    """A command that runs for a caller."""
 
     def __init__(self, caller: _socket.socket, *, pid: int, namespace: int, deadline: float) -> None:
         self.caller = caller
@@ -34,9 +35,9 @@ class _Run:
 
 
 class Commands:
-    """Every caller connects, sends one packet with its descriptors, and gets one packet back.
+    """Serves callers: each connects, sends one packet with its descriptors, and receives one packet.
 
-    Who says `wait` gets no packet: the connection is closed when the sandbox ends, however it ends.
+    A caller that sends `wait` receives no packet: its connection is closed when the sandbox ends.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Commands:
         self.start = start
         self.env = env
         self.poll = poll
-        #: All of the supervisor's children, of which the commands are some.
+        #: All children of the supervisor, including the commands.
         self.children = children
         self.answers = answers
         self.listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
@@ -61,7 +62,7 @@ class Commands:
         self.ended = False
 
     def listen(self, path: str) -> None:
-        """Open the socket, for our own uid only. A predecessor may have left one of that name."""
+        """Open the socket, for our own uid only. An earlier supervisor may have left one of that name."""
         try:
             os.unlink(path)
         except FileNotFoundError:
@@ -73,11 +74,11 @@ class Commands:
         self.poll.register(self.listener.fileno(), select.POLLIN)
 
     def next_deadline(self) -> float:
-        """When the first of the running commands is over its time."""
+        """Return when the first of the running commands times out."""
         return min((run.deadline for run in self.runs), default=_ENDLESS)
 
     def serve(self, ready: set[int]) -> bool:
-        """Do what is due; True when the sandbox is asked to stop."""
+        """Do what is due. Return True if a caller requested to stop the sandbox."""
         if self.listener.fileno() in ready:
             self._accept()
         for run in list(self.runs):
@@ -93,15 +94,15 @@ class Commands:
         return b"stop" in words
 
     def abandon(self) -> None:
-        """Forget the commands, which are about to be killed as children; their callers get no answer."""
+        """Drop the commands, which are about to be killed; their callers get no answer."""
         for run in self.runs:
             self.poll.unregister(run.pidfd)
             os.close(run.namespace)
             self._hang_up(run.caller)
         self.runs.clear()
 
-    def tell_end(self) -> None:
-        """Let everyone who waits for the end know, now and from now on."""
+    def announce_end(self) -> None:
+        """Close the connections of callers that wait for the end, now and from now on."""
         self.ended = True
         for waiter in self.waiters.values():
             self._hang_up(waiter)
@@ -117,7 +118,7 @@ class Commands:
         self.poll.register(fd, select.POLLIN)
 
     def _take(self, caller: _socket.socket) -> bytes:
-        """Read the caller's packet and begin what it asks for; its word."""
+        """Read the caller's packet and start what it requests. Return its first word."""
         fd = caller.fileno()
         del self.callers[fd]
         try:
@@ -142,7 +143,7 @@ class Commands:
     def _answer(self, caller: _socket.socket, answer: Answer) -> None:
         try:
             text, fds = answer()
-        except (OSError, spawn.SpawnError) as error:
+        except (OSError, LaunchError) as error:
             text, fds = f"refused {error}", []
         try:
             spawn.send(caller, text.encode(errors="replace")[:4000], fds, _socket.MSG_DONTWAIT)
@@ -157,7 +158,7 @@ class Commands:
         command = spawn.Command(request["argv"], env=self.env, cwd=cwd, stdio=fds[1:], alone=True)
         try:
             pid, namespace = self.start(command)
-        except (OSError, spawn.SpawnError) as error:
+        except (OSError, LaunchError) as error:
             self._reply(caller, f"refused {getattr(error, 'code', 126)} {error}")
             return
         run = _Run(caller, pid=pid, namespace=namespace, deadline=time.monotonic() + seconds)
@@ -166,13 +167,13 @@ class Commands:
         self.poll.register(run.pidfd, select.POLLIN)
 
     def _finish(self, run: _Run, word: str) -> None:
-        """Kill what is left of the command, and answer."""
+        """Kill what is left of the command, and reply."""
         self.runs.remove(run)
         self.poll.unregister(run.pidfd)
         dead = processes.kill_members(run.namespace, seconds=KILL_SECONDS)
         os.close(run.namespace)
         if not dead:
-            self._reply(run.caller, "refused 126 its processes would not die")
+            self._reply(run.caller, "refused 126 its processes could not be killed")
             return
         _, status = os.waitpid(run.pid, 0)
         os.close(self.children.pop(run.pid))

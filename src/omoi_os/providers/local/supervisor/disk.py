@@ -1,4 +1,4 @@
-"""A sandbox's disk as its supervisor sees it: an image with a file system of its own, or a folder that is watched."""
+"""A sandbox's disk as its supervisor uses it: an image with its own file system, or a folder that is measured."""
 
 # Paths are strings here: pathlib alone would double the supervisor's start.
 # ruff: noqa: PTH101
@@ -11,33 +11,32 @@ import sys
 import time
 
 from omoi_os.protocol import paths
-from omoi_os.providers.local.supervisor import kernel, overlay
+from omoi_os.providers.guest import kernel
+from omoi_os.providers.guest.disk_watch import BYTES_PER_FILE
+from omoi_os.providers.local.supervisor import overlay
 
-#: The folder below a sandbox's own that holds the home and the workspace, or that the image is mounted on.
+#: The folder below the sandbox's that contains the home and the workspace, or that the image is mounted on.
 FILES = "files"
 IMAGE = "disk.img"
 
-#: Measures what is only watched.
+#: The program that measures a folder.
 DU = "/usr/bin/du"
 
-#: What lies in `FILES`: the name, the mode, and where it is bound inside.
+#: The folders in `FILES`: name, mode, and where it is mounted inside.
 FOLDERS = (("home", 0o700, paths.HOME), ("workspace", 0o755, paths.WORKSPACE))
 
-#: For so many bytes of its disk a sandbox may have one file.
-BYTES_PER_FILE = 16 * 1024
-
-#: How often the use is looked at, and how many looks in a row must find an image full before that ends the sandbox:
-#: a full one can be cleaned up from inside, but neither events nor work can be kept in one that stays full.
+#: How often the use is measured, and how many times in a row an image must be full before the sandbox is ended: a full
+#: disk can be cleaned up from inside, but neither events nor work can be stored on one that stays full.
 LOOK_SECONDS = 2.0
 FULL_LOOKS = 3
 
-#: A uid that nothing runs with.
+#: A uid that no process has.
 _NOBODY = 65534
 
-#: An image with no more room than this is full.
-_SCRAPS_BYTES = 2 * 1024 * 1024
+#: An image with no more free space than this is full.
+_FULL_BYTES = 2 * 1024 * 1024
 
-#: Watching takes at most this part of a processor.
+#: Measuring uses at most this share of a processor.
 _SHARE = 0.1
 
 _LOOP_CONFIGURE, _LOOP_GET_FREE = 0x4C0A, 0x4C82
@@ -45,16 +44,16 @@ _FLAGS_AT, _AUTOCLEAR, _CONFIG_BYTES = 60, 4, 304
 
 
 def reserve_of(limit: int) -> int:
-    """How much more may be used once the sandbox has ended, so that work in a full one can still be saved."""
+    """Return how much more may be used after the sandbox ended, so that work on a full disk can still be salvaged."""
     return min(limit // 8, 16 * 1024 * 1024)
 
 
 class Image:
-    """A file system in a file, mounted where only the sandbox and its bwrap see it: it goes when they go."""
+    """A file system in a file, mounted where only the sandbox and its bwrap see it, so it is unmounted with them."""
 
     def __init__(self, uid: int, *, tree: str | None = None) -> None:
         self.uid = uid
-        #: The files over which the workspace is laid.
+        #: The files of the prepared checkout under the workspace.
         self._tree = tree
         self.deadline = 0.0
         self._looks = 0
@@ -64,7 +63,7 @@ class Image:
         """Mount it, in the process that becomes bwrap."""
         kernel.unshare(kernel.CLONE_NEWNS)
         kernel.mount("none", "/", "none", flags=kernel.MS_REC | kernel.MS_SLAVE)
-        # An overlay writes as root, who owns the reserve by default; it is for neither until the sandbox has ended.
+        # An overlay writes as root, which owns the reserve by default; nobody may use it until the sandbox has ended.
         reserve = f"resgid={self.uid}" if ended else f"resuid={_NOBODY}"
         options = f"nobarrier,noinit_itable,errors=remount-ro,{reserve}"
         flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOATIME
@@ -76,38 +75,38 @@ class Image:
                 os.mkdir(f"{FILES}/{name}")  # noqa: PTH102
                 os.chmod(f"{FILES}/{name}", mode)
                 os.chown(f"{FILES}/{name}", self.uid, self.uid)
-        overlay.lay(f"{FILES}/workspace", tree=self._tree, uid=self.uid, anew=not ended)
+        overlay.mount_layer(f"{FILES}/workspace", tree=self._tree, uid=self.uid, is_new=not ended)
 
-    def held(self, init: int, *, poll: select.poll) -> None:
-        """The sandbox with that first process is up."""
+    def open(self, init: int, *, poll: select.poll) -> None:
+        """Use the disk of the sandbox that has this first process."""
         self._fd = os.open(f"/proc/{init}/root{paths.WORKSPACE}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._looks = 0
         self.deadline = time.monotonic() + LOOK_SECONDS
 
-    def let_go(self) -> None:
-        """The sandbox is not up any more."""
+    def close(self) -> None:
+        """Stop using the disk: the sandbox's processes are gone."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
     def look(self, ready: set[int]) -> bool:
-        """Whether the sandbox must end for its use of the disk."""
+        """Return whether the sandbox must end because of its disk use."""
         if time.monotonic() >= self.deadline:
             self.deadline = time.monotonic() + LOOK_SECONDS
             self._looks = self._looks + 1 if self.is_full() else 0
         return self._looks >= FULL_LOOKS
 
     def is_full(self) -> bool:
-        """Whether the sandbox cannot write more."""
+        """Return whether the sandbox cannot write any more."""
         if self._fd < 0:
             return False
         facts = os.fstatvfs(self._fd)
-        # A large write fails and leaves a little room that it had no use for.
-        scraps = min(facts.f_blocks // 16, _SCRAPS_BYTES // facts.f_frsize)
+        # A large write that fails leaves a little space free.
+        scraps = min(facts.f_blocks // 16, _FULL_BYTES // facts.f_frsize)
         return facts.f_bavail <= scraps or facts.f_favail == 0
 
     def used(self) -> int | None:
-        """Bytes in use, if it is up."""
+        """Return the bytes in use, if it is open."""
         if self._fd < 0:
             return None
         facts = os.fstatvfs(self._fd)
@@ -115,7 +114,7 @@ class Image:
 
 
 class Watched:
-    """A plain folder, measured now and then with `du`, by turns in bytes and in files."""
+    """A plain folder, measured from time to time with `du`, in bytes and in files alternately."""
 
     def __init__(self, limit: int) -> None:
         self.deadline = 0.0
@@ -129,15 +128,15 @@ class Watched:
         self._started = 0.0
 
     def attach(self, *, ended: bool) -> None:
-        """Nothing to mount."""
+        """Do nothing: there is nothing to mount."""
 
-    def held(self, init: int, *, poll: select.poll) -> None:
-        """The sandbox is up: begin to watch it."""
+    def open(self, init: int, *, poll: select.poll) -> None:
+        """Start to measure."""
         self._poll = poll
         self.deadline = time.monotonic() + LOOK_SECONDS
 
-    def let_go(self) -> None:
-        """The sandbox is not up any more. What it may use while its work is saved is counted from here."""
+    def close(self) -> None:
+        """Stop measuring. What may be used while the work is salvaged is counted from here."""
         for kind, reserve in self._reserves.items():
             self._limits[kind] = max(self._limits[kind], self._use.get(kind, 0) + reserve)
         if self._pipe >= 0:
@@ -146,7 +145,7 @@ class Watched:
         self.deadline = float("inf")
 
     def look(self, ready: set[int]) -> bool:
-        """Whether the sandbox must end for its use of the disk."""
+        """Return whether the sandbox must end because of its disk use."""
         if self._pipe in ready:
             self._finish()
         elif self._pipe < 0 and time.monotonic() >= self.deadline:
@@ -154,11 +153,11 @@ class Watched:
         return self.is_full()
 
     def is_full(self) -> bool:
-        """Whether it was over its limit when last measured."""
+        """Return whether it was over its limit when last measured."""
         return any(count > self._limits[kind] for kind, count in self._use.items())
 
     def used(self) -> int | None:
-        """Bytes in use when last measured."""
+        """Return the bytes in use when last measured."""
         return self._use.get("bytes")
 
     def _measure(self) -> None:
@@ -174,7 +173,7 @@ class Watched:
         self._poll.register(self._pipe, select.POLLIN)
 
     def _finish(self) -> None:
-        """Take the answer; `du` prints it as the last thing it does."""
+        """Read the result; `du` prints it when it is done."""
         answer = os.read(self._pipe, 4096).split()
         self._poll.unregister(self._pipe)
         os.close(self._pipe)
@@ -187,12 +186,12 @@ class Watched:
 
 
 def _become_du(unit: list[str], output: int) -> None:
-    """Never returns."""
+    """Turn into `du`. Never returns."""
     try:
         kernel.die_with_parent()
         os.nice(10)
         if os.geteuid() != 0:
-            # Folders that the sandbox has closed to its own uid are not closed to it in here.
+            # As root of a namespace, `du` can enter folders that the sandbox has closed to its own uid.
             kernel.become_root_of_new_namespace()
         nothing = os.open(os.devnull, os.O_RDWR)
         for number, fd in enumerate((nothing, output, nothing)):
@@ -203,9 +202,9 @@ def _become_du(unit: list[str], output: int) -> None:
 
 
 def _attach_loop(path: str) -> tuple[str, int]:
-    """A loop device over the file, and a descriptor of it: it detaches itself with its last user.
+    """Attach the file to a loop device. Return its name and a descriptor; it is detached with its last user.
 
-    The file's lock is held for as long as the device uses it: one image must never be mounted twice.
+    The file stays locked while the device uses it: one image must never be mounted twice.
     """
     file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     fcntl.flock(file, fcntl.LOCK_EX)
@@ -220,7 +219,7 @@ def _attach_loop(path: str) -> tuple[str, int]:
             fcntl.ioctl(device, _LOOP_CONFIGURE, config)
         except OSError as error:
             os.close(device)
-            # Somebody else was quicker to take this one.
+            # Another process was faster to take this one.
             if error.errno != errno.EBUSY:
                 raise
         else:

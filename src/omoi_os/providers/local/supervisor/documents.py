@@ -1,8 +1,8 @@
-"""Named lists of strings as bytes: what the provider tells a supervisor, readable without any import."""
+"""Named lists of strings as bytes: the documents for a supervisor, which reads them without any import."""
 
 
 def pack(fields: dict[str, list[str]]) -> bytes:
-    """Each field as its name, its count and its items, every one ended by a zero byte."""
+    """Encode each field as its name, its count and its items, each ended by a zero byte. Raises `ValueError`."""
     parts: list[str] = []
     for name, items in fields.items():
         parts += [name, str(len(items)), *items]
@@ -12,7 +12,7 @@ def pack(fields: dict[str, list[str]]) -> bytes:
 
 
 def unpack(document: bytes) -> dict[str, list[str]]:
-    """The fields that `pack` was given."""
+    """Decode the fields that `pack` encoded."""
     parts = document.decode("utf-8", "surrogateescape").split("\0")
     fields: dict[str, list[str]] = {}
     position = 0

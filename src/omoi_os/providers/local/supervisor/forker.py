@@ -1,22 +1,23 @@
-"""The process from which supervisors are forked: starting Python and loading it all is done once, not per sandbox."""
+"""The process that forks supervisors, so that Python and its modules are loaded once and not for each sandbox."""
 
 import _socket  # `socket` itself imports so much that the start would take twice as long
 import os
 import sys
 
-from omoi_os.providers.local.supervisor import anchor as holder
-from omoi_os.providers.local.supervisor import documents, kernel, processes, spawn
+from omoi_os.providers.guest import kernel
+from omoi_os.providers.guest.launch import LaunchError
+from omoi_os.providers.local.supervisor import anchor, documents, processes, spawn
 from omoi_os.providers.local.supervisor.main import Supervisor
 
-#: The longest description of a sandbox that is read.
+#: The longest description of a sandbox.
 MAX_LAUNCH_BYTES = 64 * 1024 * 1024
 
 
 def main() -> None:
-    """Detach, and fork a supervisor for each packet that comes through the socket, until it is closed.
+    """Detach, and fork a supervisor for each packet from the socket, until it is closed.
 
-    The last argument but one is the socket's descriptor; the last is room for a supervisor's command line. A packet
-    comes with three descriptors: the sandbox's description, the lock on its folder, and a pipe for the answer.
+    The last argument but one is the socket's descriptor; the last is a placeholder for a supervisor's command line. A
+    packet has three descriptors: the sandbox's description, the lock on its folder, and a pipe for the answer.
     """
     if os.fork():
         os._exit(0)
@@ -36,14 +37,14 @@ def main() -> None:
             except BaseException:  # noqa: BLE001
                 sys.excepthook(*sys.exc_info())
             finally:
-                # Whatever happens, no second forker goes on from here.
+                # Whatever happens, the child must not continue as a second forker.
                 os._exit(1)
         for fd in fds:
             os.close(fd)
 
 
 def _supervise(description: int, *, lock: int, answer: int) -> None:
-    """Start the sandbox, say so, hold it. Closing the lock lets others look at it."""
+    """Start the sandbox, report that, and supervise it. Closing the lock lets others use its folder."""
     launch = documents.unpack(os.pread(description, MAX_LAUNCH_BYTES, 0))
     os.close(description)
     os.setsid()
@@ -55,22 +56,22 @@ def _supervise(description: int, *, lock: int, answer: int) -> None:
     supervisor = Supervisor(launch)
     try:
         supervisor.start()
-    except (OSError, spawn.SpawnError, holder.HolderError) as error:
+    except (OSError, LaunchError, anchor.AnchorError) as error:
         supervisor.release()
-        _tell(answer, str(error))
+        _report(answer, str(error))
         return
     log = os.open("supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     os.dup2(log, 2)
     os.close(log)
-    _tell(answer, "ready")
+    _report(answer, "ready")
     os.close(answer)
     os.close(lock)
     supervisor.run()
     os._exit(0)
 
 
-def _tell(answer: int, text: str) -> None:
-    """Tell the starter, if it still lives."""
+def _report(answer: int, text: str) -> None:
+    """Report to the process that asked for the sandbox, if it still runs."""
     try:
         os.write(answer, text.encode(errors="replace")[:4000])
     except BrokenPipeError:

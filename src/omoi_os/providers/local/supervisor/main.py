@@ -1,30 +1,31 @@
-"""One sandbox's life: started, served, ended, recorded, and kept for commands a while longer."""
+"""The supervisor: starts one sandbox, serves commands, records its end, and serves commands a while longer."""
 
 import os
 import select
 import time
 
 from omoi_os.protocol import paths
-from omoi_os.providers.local.supervisor import cgroups, kernel, record, spawn
+from omoi_os.providers.guest import kernel
+from omoi_os.providers.guest.tail import Tail
+from omoi_os.providers.local.supervisor import cgroups, record, spawn
 from omoi_os.providers.local.supervisor.control_socket import Commands
-from omoi_os.providers.local.supervisor.namespaces import Hold
-from omoi_os.providers.local.supervisor.tail import Tail
+from omoi_os.providers.local.supervisor.namespaces import Namespaces
 
-#: The first process, or bwrap, ended by itself; how is seen from its status.
+#: The first process, or bwrap, ended by itself; its status says how.
 ENDED = "ended"
 
-#: How long after the end, or the last command since, this program stays to run commands.
+#: How long after the end, or the last command since, the supervisor keeps serving commands.
 KEEP_SECONDS = 600.0
 
-#: How much of the first process's output is kept for a look afterwards, from each end.
+#: How much of the first process's output is kept, from each end.
 OUTPUT_BYTES = 64 * 1024
 
 
 class Supervisor:
-    """Holds one sandbox: it outlives its starter, and everything inside ends with it.
+    """Supervises one sandbox: it outlives the process that started it, and everything inside ends with it.
 
-    When the first process ends, everything inside is killed, namespaces, mounts and groups included. A command after
-    that makes them anew over the same files.
+    When the first process ends, everything inside is killed and the namespaces, mounts and control groups are removed.
+    A later command creates them again over the same files.
     """
 
     def __init__(self, launch: dict[str, list[str]]) -> None:
@@ -32,7 +33,7 @@ class Supervisor:
         self.env = dict(item.split("=", 1) for item in launch["env"])
         self.deadline = time.monotonic() + float(launch["lifetime"][0])
         self.poll = select.poll()
-        self.hold = Hold(launch, poll=self.poll)
+        self.namespaces = Namespaces(launch, poll=self.poll)
         self.leader = 0
         self.output = Tail(OUTPUT_BYTES)
         self.pipe = -1
@@ -40,28 +41,28 @@ class Supervisor:
             self._start,
             env=self.env,
             poll=self.poll,
-            children=self.hold.children,
-            answers={b"usage": self._tell_usage, b"home": self._open_home, b"workspace": self._open_workspace},
+            children=self.namespaces.children,
+            answers={b"usage": self._report_usage, b"home": self._open_home, b"workspace": self._open_workspace},
         )
 
     def start(self) -> None:
-        """Make the sandbox and start its first process; without one, only be ready for commands."""
+        """Create the sandbox and start its first process; without one, only listen for commands."""
         if self.argv:
             self._start_leader()
         else:
             self._mark_ended()
             if not os.access(record.END, os.F_OK):
-                record.tell_end("unknown", {})
+                record.write_end("unknown", {})
         self.commands.listen("control")
-        record.tell_state(self.hold.init)
+        record.write_state(self.namespaces.init)
 
     def release(self) -> None:
-        """Kill everything and let go of all that the sandbox consists of but its files."""
+        """Kill everything and remove everything of the sandbox except its files."""
         self.commands.abandon()
-        self.hold.release()
+        self.namespaces.release()
 
     def run(self) -> None:
-        """Serve until the sandbox ends, in whatever way, record which, and serve commands for a while longer."""
+        """Serve until the sandbox ends, record how, and serve commands for a while longer."""
         stopped = False
         if self.leader:
             reason = self._serve()
@@ -72,10 +73,10 @@ class Supervisor:
         self.release()
 
     def _start(self, command: spawn.Command) -> tuple[int, int]:
-        anew = not self.hold.init
-        started = self.hold.start(command)
-        if anew and self.hold.ended:
-            record.tell_state(self.hold.init)
+        reopened = not self.namespaces.init
+        started = self.namespaces.start(command)
+        if reopened and self.namespaces.ended:
+            record.write_state(self.namespaces.init)
         return started
 
     def _start_leader(self) -> None:
@@ -87,14 +88,14 @@ class Supervisor:
         )
         self.leader, namespace = self._start(command)
         os.close(namespace)
-        self.hold.children[self.leader] = os.pidfd_open(self.leader)
-        for fd in (self.hold.children[self.leader], self.pipe):
+        self.namespaces.children[self.leader] = os.pidfd_open(self.leader)
+        for fd in (self.namespaces.children[self.leader], self.pipe):
             self.poll.register(fd, select.POLLIN)
         os.close(output)
         os.close(nothing)
 
     def _serve(self) -> str:
-        """Until the sandbox must end; why."""
+        """Serve until the sandbox must end. Return why."""
         while True:
             ends = self._ends()
             ready = self._wait(self.deadline)
@@ -104,7 +105,7 @@ class Supervisor:
                 return "destroyed"
             if ends & ready:
                 return ENDED
-            if self.hold.disk.look(ready):
+            if self.namespaces.disk.look(ready):
                 return "disk_full"
             if time.monotonic() >= self.deadline:
                 return "lifetime"
@@ -113,8 +114,8 @@ class Supervisor:
         until = time.monotonic() + KEEP_SECONDS
         while time.monotonic() < until:
             ready = self._wait(until)
-            if self.hold.init and (self._ends() & ready or self.hold.disk.look(ready)):
-                # What else is ready waits for the next turn: its descriptors' numbers may be others' by now.
+            if self.namespaces.init and (self._ends() & ready or self.namespaces.disk.look(ready)):
+                # Other ready descriptors wait for the next turn: their numbers may have been reused.
                 self.release()
                 continue
             if self.commands.serve(ready):
@@ -123,27 +124,27 @@ class Supervisor:
                 until = time.monotonic() + KEEP_SECONDS
 
     def _wait(self, until: float) -> set[int]:
-        """Descriptors on which something happened, once it did or something is due."""
-        look = self.hold.disk.deadline if self.hold.init else until
+        """Wait until something happens or is due. Return the ready descriptors."""
+        look = self.namespaces.disk.deadline if self.namespaces.init else until
         wait = max(0.0, min(until, look, self.commands.next_deadline()) - time.monotonic())
         return {fd for fd, _ in self.poll.poll(min(wait * 1000 + 1, 2**31 - 1))}
 
     def _ends(self) -> set[int]:
-        """Descriptors that tell of the end of bwrap, its init or the first process."""
-        return {self.hold.pidfd, *self.hold.children.values()} - {run.pidfd for run in self.commands.runs}
+        """Return the descriptors that become ready when bwrap, its init or the first process ends."""
+        return {self.namespaces.pidfd, *self.namespaces.children.values()} - {run.pidfd for run in self.commands.runs}
 
-    def _tell_usage(self) -> tuple[str, list[int]]:
-        figures = (*self.hold.usage(), self.hold.disk.used())
+    def _report_usage(self) -> tuple[str, list[int]]:
+        figures = (*self.namespaces.usage(), self.namespaces.disk.used())
         return " ".join("-" if figure is None else str(figure) for figure in figures), []
 
     def _open_home(self) -> tuple[str, list[int]]:
-        return "open", [self.hold.open(paths.HOME)]
+        return "open", [self.namespaces.open_folder(paths.HOME)]
 
     def _open_workspace(self) -> tuple[str, list[int]]:
-        return "open", [self.hold.open(paths.WORKSPACE)]
+        return "open", [self.namespaces.open_folder(paths.WORKSPACE)]
 
     def _keep_output(self) -> bool:
-        """Take in what the first process has printed; False when there will be no more."""
+        """Read what the first process has printed. Return False at the end of its output."""
         try:
             chunk = os.read(self.pipe, 65536)
         except BlockingIOError:
@@ -152,31 +153,36 @@ class Supervisor:
         return bool(chunk)
 
     def _end(self, reason: str) -> None:
-        """Kill everything, record how it ended, wake those who wait for that."""
+        """Kill everything, record how the sandbox ended, and wake the callers that wait for that."""
         self.commands.abandon()
-        status = self.hold.kill(self.leader)
+        status = self.namespaces.kill(self.leader)
         self._keep_output()
         record.write(record.OUTPUT, self.output.kept())
         code = os.waitstatus_to_exitcode(status) if status is not None else -kernel.SIGKILL
-        kills = cgroups.out_of_memory_kills(self.hold.groups)
+        kills = cgroups.out_of_memory_kills(self.namespaces.groups)
         if reason == ENDED:
             reason = self._explain(code, kills)
         exit_code, signal = (None, -code) if code < 0 else (code, None)
-        memory, seconds, pids = cgroups.usage(self.hold.groups, peak=True)
+        memory, seconds, pids = cgroups.usage(self.namespaces.groups, peak=True)
         figures: dict[str, int | float | None] = {"exit_code": exit_code, "signal": signal, "oom_kills": kills}
-        figures |= {"memory_bytes": memory, "cpu_seconds": seconds, "pids": pids, "disk_bytes": self.hold.disk.used()}
-        record.tell_end(reason, figures)
-        self.hold.release()
+        figures |= {
+            "memory_bytes": memory,
+            "cpu_seconds": seconds,
+            "pids": pids,
+            "disk_bytes": self.namespaces.disk.used(),
+        }
+        record.write_end(reason, figures)
+        self.namespaces.release()
         self._mark_ended()
 
     def _mark_ended(self) -> None:
-        self.hold.ended = True
-        self.commands.tell_end()
+        self.namespaces.ended = True
+        self.commands.announce_end()
 
     def _explain(self, code: int, kills: int) -> str:
-        """Why the first process ended by itself."""
+        """Return why the first process ended by itself."""
         if kills and (code > 0 or code == -kernel.SIGKILL):
             return "out_of_memory"
-        if code != 0 and self.hold.disk.is_full():
+        if code != 0 and self.namespaces.disk.is_full():
             return "disk_full"
         return "signalled" if code < 0 else "exited"

@@ -1,4 +1,4 @@
-"""The processes, namespaces, mounts and groups of one sandbox: made when something is to run in it, and let go of."""
+"""The processes, namespaces, mounts and control groups of one sandbox, which exist while something runs in it."""
 
 # No contextlib here: it would slow the supervisor's start.
 # ruff: noqa: SIM105
@@ -7,15 +7,16 @@ import os
 import select
 import time
 
-from omoi_os.providers.local.supervisor import anchor as holder
-from omoi_os.providers.local.supervisor import cgroups, disk, kernel, processes, spawn
+from omoi_os.providers.guest import kernel
+from omoi_os.providers.guest.launch import LaunchError
+from omoi_os.providers.local.supervisor import anchor, cgroups, disk, processes, spawn
 
-#: How long the dying may take before the end is recorded all the same.
+#: How long dying processes may take before the end is recorded all the same.
 END_SECONDS = 1.5
 
 
-class Hold:
-    """A sandbox as its supervisor holds it. Its files stay when it is released, and are there again when it is held."""
+class Namespaces:
+    """A sandbox's namespaces. Its files stay when they are released, and are there again when they are opened."""
 
     def __init__(self, launch: dict[str, list[str]], *, poll: select.poll) -> None:
         self.launch = launch
@@ -27,54 +28,54 @@ class Hold:
             self.disk = disk.Image(self.uid, tree=next(iter(launch["checkout"]), None))
         #: Our children by pid, each with a pidfd: bwrap, the first process, commands.
         self.children: dict[int, int] = {}
-        #: The pid of the sandbox's init, 0 while nothing is held, and its pidfd.
+        #: The pid of the sandbox's init, 0 while the namespaces are not open, and its pidfd.
         self.init = 0
         self.pidfd = -1
-        #: Whether the sandbox's first process has ended: what is held then is held for commands alone.
+        #: Whether the sandbox's first process has ended: from then on, only commands open the namespaces.
         self.ended = False
         self._group_fds: list[int] = []
         self._key = -1
         self._bwrap = 0
 
     def start(self, command: spawn.Command) -> tuple[int, int]:
-        """Start a process inside; its pid and a descriptor of its host-name namespace. Raises `SpawnError`."""
+        """Start a process inside. Return its pid and a descriptor of its host-name namespace. Raises `LaunchError`."""
         if self.init:
-            return spawn.Start(self._place(), command).enter(self.pidfd)
+            return spawn.Start(self._target(), command).enter(self.pidfd)
         try:
             self._make_groups()
-            begun = spawn.Start(self._place(), command)
+            starting = spawn.Start(self._target(), command)
             try:
-                self._hold()
-            except (OSError, holder.HolderError):
-                begun.give_up()
+                self._open()
+            except (OSError, anchor.AnchorError):
+                starting.give_up()
                 raise
-            return begun.enter(self.pidfd)
-        except (OSError, holder.HolderError) as error:
+            return starting.enter(self.pidfd)
+        except (OSError, anchor.AnchorError) as error:
             self.release()
-            raise spawn.SpawnError(str(error)) from error
+            raise LaunchError(str(error)) from error
 
-    def open(self, path: str) -> int:
-        """A descriptor of a folder inside. Raises `SpawnError`."""
+    def open_folder(self, path: str) -> int:
+        """Return a descriptor of a folder inside. Raises `LaunchError`."""
         if not self.init:
             try:
                 self._make_groups()
-                self._hold()
-            except (OSError, holder.HolderError) as error:
+                self._open()
+            except (OSError, anchor.AnchorError) as error:
                 self.release()
-                raise spawn.SpawnError(str(error)) from error
+                raise LaunchError(str(error)) from error
         return os.open(f"/proc/{self.init}/root{path}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def usage(self) -> tuple[int | None, float | None, int | None]:
-        """Memory, processor time and processes in use now."""
+        """Return the memory, processor time and processes in use now."""
         figures = cgroups.usage(self.groups)
         return processes.usage(self.init) if figures[0] is None and self.init else figures
 
     def kill(self, leader: int) -> int | None:
-        """End all processes and wait for them; the leader's status, unless it would not end.
+        """Kill all processes and wait for them. Return the leader's wait status, unless it did not end.
 
         The pid namespace ends with its first process, but not before we have waited for those that are our children.
         """
-        # bwrap itself is left to wait for its child and end.
+        # bwrap itself ends after its child.
         for pidfd in [self.pidfd] if self.init else self.children.values():
             kernel.send_signal(pidfd, kernel.SIGKILL)
         status = None
@@ -90,9 +91,9 @@ class Hold:
         return status
 
     def release(self) -> None:
-        """Let go: no process, namespace, mount or group is left."""
+        """Remove every process, namespace, mount and control group."""
         self.kill(0)
-        self.disk.let_go()
+        self.disk.close()
         for fd in (*self._group_fds, self._key, self.pidfd):
             self._close(fd)
         self._group_fds = []
@@ -107,23 +108,23 @@ class Hold:
         cgroups.make(self.groups, memory_bytes=int(limits[0]), cpus=float(limits[1]), pids=int(limits[2]))
         self._group_fds = cgroups.open_groups(self.groups)
 
-    def _hold(self) -> None:
+    def _open(self) -> None:
         arguments = [*self.launch["bwrap"], *self.launch["profile"]]
-        bwrap, init, self._key = holder.hold(arguments, program=self._program(), prepare=self._attach_disk)
+        bwrap, init, self._key = anchor.start(arguments, program=self._program(), prepare=self._attach_disk)
         self._bwrap = bwrap
         self.children[bwrap] = os.pidfd_open(bwrap)
         self.pidfd = os.pidfd_open(init)
         self.init = init
         for fd in (self.children[bwrap], self.pidfd):
             self.poll.register(fd, select.POLLIN)
-        self.disk.held(init, poll=self.poll)
+        self.disk.open(init, poll=self.poll)
 
     def _attach_disk(self) -> None:
         self.disk.attach(ended=self.ended)
 
-    def _place(self) -> spawn.Place:
+    def _target(self) -> spawn.Target:
         limits = spawn.limits_of(self.groups, limits=self.launch["limits"], uid=self.uid)
-        return spawn.Place(uid=self.uid, group_fds=self._group_fds, program=self._program(), limits=limits)
+        return spawn.Target(uid=self.uid, group_fds=self._group_fds, program=self._program(), limits=limits)
 
     def _program(self) -> bytes:
         return bytes.fromhex(self.launch["seccomp"][0])

@@ -1,4 +1,4 @@
-"""Naming processes so that a reused number is never mistaken, and killing all that one command left."""
+"""Identifying processes although pids are reused, and killing everything that one command left."""
 
 # Paths are strings here: pathlib alone would double the supervisor's start.
 # ruff: noqa: PTH116, PTH123, PTH208
@@ -7,24 +7,25 @@ import os
 import select
 import time
 
-from omoi_os.providers.local.supervisor import kernel
+from omoi_os.providers.guest import kernel
+from omoi_os.providers.guest.process_trees import stat_fields
 
-#: The sandbox's first process and the one that holds it open.
-HOLDING_PROCESSES = 2
+#: The sandbox's init and the anchor that keeps its namespaces open.
+OWN_PROCESSES = 2
 
-#: What a supervisor's command line begins with; the sandbox's folder follows.
+#: The beginning of a supervisor's command line; the sandbox's folder follows.
 TITLE = "omoi sandbox "
 
 
 def identify(pid: int) -> str:
-    """A name for the process that holds across our own restarts and the machine's."""
+    """Return a name for the process that is unique across restarts of this program and of the machine."""
     with open("/proc/sys/kernel/random/boot_id") as file:
         boot = file.read().strip()
     return f"{pid} {_start_time(pid)} {boot}"
 
 
 def open_process(identity: str) -> int | None:
-    """A descriptor for the process of that name, or None when it has ended."""
+    """Return a descriptor of the process with that name, or None if it has ended."""
     pid = int(identity.split()[0])
     try:
         pidfd = os.pidfd_open(pid)
@@ -40,9 +41,9 @@ def open_process(identity: str) -> int | None:
 
 
 def find_supervisor(folder: str) -> int | None:
-    """A descriptor for the process that holds the sandbox in this folder, or None; for when its state is damaged.
+    """Return a descriptor of the supervisor of the sandbox in this folder, or None. For sandboxes with a damaged state.
 
-    A supervisor shows the folder in its command line. What runs inside may do so too, but has a pid namespace.
+    A supervisor shows the folder in its command line. Processes inside may do so too, but have another pid namespace.
     """
     found = None
     for pidfd, path in supervisors_below(folder):
@@ -54,7 +55,7 @@ def find_supervisor(folder: str) -> int | None:
 
 
 def supervisors_below(prefix: str) -> list[tuple[int, str]]:
-    """A descriptor for each process that holds a sandbox whose folder begins so, and that folder."""
+    """Return a descriptor and the folder of each supervisor whose folder starts with the prefix."""
     wanted = os.fsencode(f"{TITLE}{prefix}")
     found = []
     for entry in os.listdir("/proc"):
@@ -76,7 +77,7 @@ def supervisors_below(prefix: str) -> list[tuple[int, str]]:
 
 
 def _is_outside(pid: int) -> bool:
-    """Whether a process is ours and in our own pid namespace."""
+    """Return whether a process has our uid and our pid namespace."""
     try:
         with open(f"/proc/{pid}/status") as file:
             lines = dict(line.split(":", 1) for line in file if ":" in line)
@@ -86,34 +87,38 @@ def _is_outside(pid: int) -> bool:
 
 
 def has_ended(pidfd: int, *, wait_ms: int = 0) -> bool:
-    """Whether the process has ended, given that long to do so."""
+    """Return whether the process has ended, or ends within that time."""
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     return bool(poll.poll(wait_ms))
 
 
 def usage(init: int) -> tuple[int, float, int]:
-    """Bytes of memory, seconds of processor time and number of processes in the pid namespace of this process,
-    counted one by one: for machines without control groups. The holders are not counted as processes."""
+    """Return the bytes of memory, seconds of processor time and number of processes in this process's pid namespace.
+
+    They are added up process by process, for machines without control groups. `OWN_PROCESSES` are not counted.
+    """
     namespace = os.stat(f"/proc/{init}/ns/pid").st_ino
     pages = ticks = count = 0
     for entry in os.listdir("/proc"):
         try:
             if entry.isdigit() and os.stat(f"/proc/{entry}/ns/pid").st_ino == namespace:
-                fields = _fields(int(entry))
+                fields = stat_fields(int(entry))
+                if not fields:
+                    continue
                 pages += int(fields[21])
                 ticks += sum(map(int, fields[11:15]))
                 count += 1
         except OSError:
             continue
-    return pages * os.sysconf("SC_PAGE_SIZE"), ticks / os.sysconf("SC_CLK_TCK"), max(0, count - HOLDING_PROCESSES)
+    return pages * os.sysconf("SC_PAGE_SIZE"), ticks / os.sysconf("SC_CLK_TCK"), max(0, count - OWN_PROCESSES)
 
 
 def kill_members(namespace: int, *, seconds: float) -> bool:
-    """Kill every process of a host-name namespace, given as a descriptor; False if some were left after that long.
+    """Kill every process of a host-name namespace, given as a descriptor. Return False if some are left in the end.
 
-    Each command has one of its own. Double forks and new sessions do not lead out of it, and the filter refuses
-    to make or enter another.
+    Each command has its own. Double forks and new sessions do not leave it, and the seccomp filter denies creating or
+    entering another.
     """
     deadline = time.monotonic() + seconds
     number = os.fstat(namespace).st_ino
@@ -144,11 +149,7 @@ def _kill(pid: int, namespace: int) -> list[int]:
 
 
 def _start_time(pid: int) -> str:
-    return _fields(pid)[19]
-
-
-def _fields(pid: int) -> list[str]:
-    """The process's figures, from its state on."""
-    with open(f"/proc/{pid}/stat", errors="replace") as file:
-        # The command's name, in brackets, may itself hold spaces and brackets.
-        return file.read().rpartition(")")[2].split()
+    fields = stat_fields(pid)
+    if not fields:
+        raise ProcessLookupError(f"process {pid} is gone")
+    return fields[19]

@@ -1,8 +1,8 @@
-"""Keeping the beginning and the end of an output of any length."""
+"""The beginning and the end of an output of any length."""
 
 
 class Tail:
-    """Keeps the first and the last `size` bytes of what is added."""
+    """Keep the first and the last `size` bytes of what is added."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -11,16 +11,16 @@ class Tail:
         self.truncated = False
 
     def add(self, chunk: bytes) -> None:
-        """Take in more output."""
-        room = self.size - len(self.head)
-        self.head += chunk[:room]
-        self.rest += chunk[room:]
-        # Cutting at twice the size keeps the cost per byte constant.
+        """Append more output."""
+        free = self.size - len(self.head)
+        self.head += chunk[:free]
+        self.rest += chunk[free:]
+        # Cutting only at twice the size keeps the cost per byte constant.
         if len(self.rest) > 2 * self.size:
             self._cut()
 
     def kept(self) -> bytes:
-        """What was kept, in order."""
+        """Return what was kept, in order."""
         self._cut()
         return bytes(self.head + self.rest)
 

@@ -1,5 +1,6 @@
-"""The holder, as Daytona starts it: real processes, no sandbox around them."""
+"""The guest that is called by command lines, packed as Daytona gets it: real processes, no sandbox around them."""
 
+import ast
 import base64
 import json
 import os
@@ -12,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from omoi_os.providers.daytona import inside
+from omoi_os.providers.daytona import guest_calls
+from omoi_os.providers.guest import bundle
 from tests.providers.daytona.toolbox import split
 
 #: Starts a child in a session of its own, whose parent is then gone, and prints its number.
@@ -33,14 +35,14 @@ os.read(told, 1)
 
 
 def begin(mode: str, request: dict[str, Any], *, mark: str = "-", **options: Any) -> "subprocess.Popen[bytes]":
-    words = split(inside.command(sys.executable, mode, inside.document(request), mark=mark))
+    words = split(guest_calls.command(sys.executable, mode, guest_calls.document(request), mark=mark))
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 
-def answer(holder: "subprocess.Popen[bytes]") -> dict[str, Any]:
-    out, err = holder.communicate(timeout=30)
-    assert holder.returncode == 0, err.decode()
-    return inside.answer(out.decode(), "it")
+def answer(guest: "subprocess.Popen[bytes]") -> dict[str, Any]:
+    out, err = guest.communicate(timeout=30)
+    assert guest.returncode == 0, err.decode()
+    return guest_calls.answer(out.decode(), "it")
 
 
 @pytest.fixture
@@ -72,7 +74,7 @@ def is_alive(pid: int) -> bool:
 
 
 def test_a_command_line_means_the_same_to_a_shell_as_to_a_daemon_that_only_splits() -> None:
-    line = inside.command("/a b/python", "run", inside.document({"argv": ["'\"$(id)\n"]}), mark="abc")
+    line = guest_calls.command("/a b/python", "run", guest_calls.document({"argv": ["'\"$(id)\n"]}), mark="abc")
 
     shell = subprocess.run(["sh", "-c", f"printf '%s\\0' {line}"], capture_output=True, check=True)
 
@@ -96,7 +98,7 @@ def test_arguments_environment_and_input_arrive_as_they_are(request_for: Any, tm
 
 
 @pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -9 $$", 137), ("exec /nonexistent", 127)])
-def test_an_end_is_told_as_a_shell_would(request_for: Any, script: str, code: int) -> None:
+def test_an_end_is_reported_as_by_a_shell(request_for: Any, script: str, code: int) -> None:
     assert answer(begin("run", request_for(["sh", "-c", script])))["exit"] == code
 
 
@@ -105,7 +107,7 @@ def test_what_cannot_be_started_is_a_result(request_for: Any) -> None:
     refused = answer(begin("run", request_for(["/etc/passwd"])))
     nowhere = answer(begin("run", request_for(["true"], cwd="/nonexistent")))
 
-    assert [said["exit"] for said in (missing, refused, nowhere)] == [127, 126, 126]
+    assert [said["exit"] for said in (missing, refused, nowhere)] == [127, 126, 127]
     assert b"no-such-program" in base64.b64decode(missing["all"])
 
 
@@ -154,11 +156,11 @@ def test_a_command_is_ended_by_its_mark(request_for: Any) -> None:
         running.kill()
 
 
-def wait_for_child(holder: int) -> int:
-    """The process that escaped has become the holder's own child, beside the command itself."""
+def wait_for_child(guest: int) -> int:
+    """The process that escaped has become the guest's own child, beside the command itself."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
-        children = Path(f"/proc/{holder}/task/{holder}/children").read_text().split()
+        children = Path(f"/proc/{guest}/task/{guest}/children").read_text().split()
         if len(children) == 2:
             return int(children[1])
         os.sched_yield()
@@ -192,24 +194,61 @@ def test_the_end_of_the_first_process_is_recorded(
         )
     )
 
-    holder = begin("first", {"start": str(path), "end": str(tmp_path / "end.json")})
-    holder.communicate(timeout=30)
+    guest = begin("first", {"start": str(path), "end": str(tmp_path / "end.json")})
+    guest.communicate(timeout=30)
 
     recorded = json.loads((tmp_path / "end.json").read_text())
     assert {key: recorded[key] for key in end} == end
     code = end["exit_code"] if end["signal"] is None else 128 + end["signal"]
-    assert holder.returncode == code
+    assert guest.returncode == code
 
 
-def test_a_holder_that_is_asked_to_stop_ends_the_first_process(tmp_path: Path) -> None:
+def test_a_guest_that_is_terminated_ends_the_first_process(tmp_path: Path) -> None:
     path = tmp_path / "first.json"
     document = {"argv": ["sh", "-c", "touch up; sleep 600"], "env": {"PATH": os.environ["PATH"]}, "cwd": str(tmp_path)}
     path.write_text(json.dumps({**document, "lifetime": 60, "memory_bytes": 1 << 30, "places": [str(tmp_path)]}))
-    holder = begin("first", {"start": str(path), "end": str(tmp_path / "end.json")})
+    guest = begin("first", {"start": str(path), "end": str(tmp_path / "end.json")})
     while not (tmp_path / "up").exists():
         os.sched_yield()
 
-    holder.send_signal(signal.SIGTERM)
-    holder.communicate(timeout=30)
+    guest.send_signal(signal.SIGTERM)
+    guest.communicate(timeout=30)
 
     assert json.loads((tmp_path / "end.json").read_text())["reason"] == "destroyed"
+
+
+@pytest.mark.parametrize("name", ["a file with blanks", "ü/deep/file", "plain"])
+def test_a_file_is_placed_and_copied_under_any_name(tmp_path: Path, name: str) -> None:
+    upload, download = tmp_path / "upload", tmp_path / "download"
+    upload.write_bytes(b"content")
+    path = {"path": f"{tmp_path}/{name}", "places": [str(tmp_path)]}
+
+    assert answer(begin("place", {"source": str(upload), **path})) == {"error": None}
+    assert answer(begin("copy", {"target": str(download), **path})) == {"error": None}
+
+    assert (upload.exists(), (tmp_path / name).read_bytes(), download.read_bytes()) == (False, b"content", b"content")
+
+
+def test_a_link_is_not_followed_out_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc")
+    (tmp_path / "upload").write_bytes(b"content")
+    path = {"path": f"{tmp_path}/link/omoi", "places": [str(tmp_path)]}
+
+    placed = answer(begin("place", {"source": str(tmp_path / "upload"), **path}))
+    copied = answer(begin("copy", {"target": str(tmp_path / "download"), **path}))
+
+    assert placed["error"] is not None
+    assert copied["error"] is not None
+
+
+def test_the_packed_guest_is_written_in_the_oldest_python_that_it_supports() -> None:
+    for name in bundle.MODULES:
+        ast.parse((Path(bundle.__file__).parent / f"{name}.py").read_text(), feature_version=(3, 9))
+
+
+def test_the_packed_guest_needs_nothing_but_the_standard_library() -> None:
+    code = f"import sys; sys.argv = ['-c', 'usage', {guest_calls.document({'places': ['/']})!r}]; {bundle.boot_code()}"
+    alone = subprocess.run(["/usr/bin/python3", "-I", "-S", "-c", code], capture_output=True, check=False, cwd="/")
+
+    assert alone.returncode == 0, alone.stderr
+    assert json.loads(alone.stdout)["pids"] > 0

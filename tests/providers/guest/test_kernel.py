@@ -6,7 +6,7 @@ import sys
 KEYRING = """
 import ctypes, os, sys
 sys.path.insert(0, sys.argv[1])
-from omoi_os.providers.local.supervisor import kernel
+from omoi_os.providers.guest import kernel
 libc = ctypes.CDLL(None, use_errno=True)
 add, ask = {'x86_64': (248, 249), 'aarch64': (217, 218)}[os.uname().machine]
 kernel.join_new_session_keyring()

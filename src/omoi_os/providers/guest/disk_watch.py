@@ -1,4 +1,4 @@
-"""Watching how much of the disk the sandbox uses, where no file system limits it."""
+"""Watching how much disk a sandbox uses where no file system limits it."""
 
 # No pathlib here: its import would be a good part of the container's start.
 # ruff: noqa: PTH116, PTH118, PTH208
@@ -7,9 +7,12 @@ import os
 import time
 from collections.abc import Iterator
 
-from omoi_os.providers.local.supervisor.disk import BYTES_PER_FILE
+from omoi_os.providers.guest.command import Watch
 
-#: The least time between two looks, and how many times longer than a look the pause after it is.
+#: A sandbox may have one file for so many bytes of its disk limit.
+BYTES_PER_FILE = 16 * 1024
+
+#: The least time between two measurements, and how many times longer than one of them the pause after it is.
 INTERVAL_SECONDS = 0.5
 _PAUSE_FACTOR = 10
 
@@ -17,46 +20,45 @@ _SLICE = 500
 _MAX_LINKS = 100_000
 
 
-class Disk:
-    """The use of some folders together. A look is taken in slices, so that it holds up nothing else."""
+class DiskWatch(Watch):
+    """The disk use of some folders together. It is measured in slices, so that nothing else has to wait."""
 
     def __init__(self, folders: list[str], *, limit: int) -> None:
         self.limit = limit
         self.used = 0
-        #: Files and folders: countless empty ones would use up the host's inodes.
+        #: Files and folders: empty ones would use up the host's inodes.
         self.entries = 0
         #: When the next slice is due.
         self.due = time.monotonic()
         self._folders = folders
         self._began = 0.0
         self._seen = (0, 0)
-        self._look: Iterator[tuple[int, int]] | None = None
+        self._measurement: Iterator[tuple[int, int]] | None = None
 
-    def step(self) -> None:
-        """Look at one slice if it is due."""
+    def look(self, ready: set[int]) -> str:
+        """Measure one slice if it is due. Report "disk_full" if more is used than the limit allows."""
+        if time.monotonic() >= self.due:
+            self._measure_slice()
+        full = self.used > self.limit or self.entries > self.limit // BYTES_PER_FILE
+        return "disk_full" if full else ""
+
+    def _measure_slice(self) -> None:
         now = time.monotonic()
-        if now < self.due:
-            return
-        if self._look is None:
+        if self._measurement is None:
             self._began = now
-            self._look = _measure(self._folders)
-        seen = next(self._look, None)
+            self._measurement = _measure(self._folders)
+        seen = next(self._measurement, None)
         if seen is not None:
             self._seen = seen
             self.used, self.entries = max(self.used, seen[0]), max(self.entries, seen[1])
             return
-        self._look = None
+        self._measurement = None
         self.used, self.entries = self._seen
         self.due = now + max(INTERVAL_SECONDS, _PAUSE_FACTOR * (now - self._began))
 
-    @property
-    def full(self) -> bool:
-        """Whether more is used than may be."""
-        return self.used > self.limit or self.entries > self.limit // BYTES_PER_FILE
-
 
 def _measure(folders: list[str]) -> Iterator[tuple[int, int]]:
-    """Bytes and entries so far, after every slice and at the end. What is removed meanwhile does not count."""
+    """Yield the bytes and entries so far, after every slice and at the end. Files that vanish do not count."""
     links: set[int] = set()
     total = entries = 0
     for count, (about, is_folder) in enumerate(_entries(folders)):
@@ -73,7 +75,7 @@ def _measure(folders: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _entries(folders: list[str]) -> Iterator[tuple[os.stat_result, bool]]:
-    """Everything in the folders, then the files without a name that processes hold open."""
+    """Yield everything in the folders, then the unnamed files that processes have open."""
     waiting = list(folders)
     while waiting:
         folder = waiting.pop()

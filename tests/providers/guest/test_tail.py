@@ -2,7 +2,7 @@
 
 import pytest
 
-from omoi_os.providers.local.supervisor.tail import Tail
+from omoi_os.providers.guest.tail import Tail
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What both sides of a container's wall say to each other: one request in, lines or frames out."""
+"""The messages between a provider and an attached guest: one request in, lines or frames out."""
 
 import json
 import os
@@ -15,15 +15,15 @@ _CHUNK = 65536
 
 
 def pack_request(fields: dict[str, Any], given: bytes = b"") -> bytes:
-    """A request and the bytes that go with it."""
+    """Encode a request and the bytes that go with it. Raises `ValueError` if it is too long."""
     document = json.dumps({**fields, "given": len(given)}).encode()
     if len(document) > MAX_REQUEST_BYTES:
-        raise ValueError(f"it is longer than {MAX_REQUEST_BYTES} bytes")
+        raise ValueError(f"the request is longer than {MAX_REQUEST_BYTES} bytes")
     return len(document).to_bytes(4, "big") + document + given
 
 
 def read_request(fd: int) -> tuple[dict[str, Any], int]:
-    """The request, and a descriptor of a file in memory that holds its bytes. Raises `EOFError`."""
+    """Return the request, and a descriptor of a file in memory with its bytes. Raises `EOFError`."""
     size = int.from_bytes(_read_exactly(fd, 4), "big")
     if size > MAX_REQUEST_BYTES:
         raise EOFError("the request is too long")
@@ -41,28 +41,28 @@ def read_request(fd: int) -> tuple[dict[str, Any], int]:
 
 
 def frame(kind: int, content: bytes) -> bytes:
-    """One frame of what goes out."""
+    """Encode one frame of the answer."""
     return bytes([kind]) + len(content).to_bytes(4, "big") + content
 
 
 def encode(fields: dict[str, Any]) -> bytes:
-    """What an end frame holds."""
+    """Encode the content of an end frame."""
     return json.dumps(fields).encode()
 
 
 def decode(content: bytes) -> dict[str, Any]:
-    """The same, read back."""
+    """Decode the content of an end frame."""
     fields: dict[str, Any] = json.loads(content)
     return fields
 
 
-def say(fields: dict[str, Any]) -> None:
-    """One line on standard output, which for the holder is the container's log."""
+def write_line(fields: dict[str, Any]) -> None:
+    """Write one line to standard output, which for a first process is the container's log."""
     write_all(1, encode(fields) + b"\n")
 
 
 def write_all(fd: int, content: bytes) -> None:
-    """Write everything, however little the other side takes at a time."""
+    """Write everything, in as many parts as the reader needs."""
     view = memoryview(content)
     while view:
         view = view[os.write(fd, view) :]

@@ -1,4 +1,6 @@
-"""The few kernel calls that Python 3.11 has no function for."""
+"""The few kernel calls that Python has no function for."""
+
+from __future__ import annotations
 
 import ctypes
 import os
@@ -56,7 +58,7 @@ def _prctl(what: str, option: int, *arguments: int) -> int:
 
 
 def counts_processes_by_namespace(release: str | None = None) -> bool:
-    """Whether RLIMIT_NPROC counts the processes of a user namespace apart from the user's others: since Linux 5.14."""
+    """Return whether RLIMIT_NPROC counts the processes of a user namespace by themselves: since Linux 5.14."""
     major, minor = (release or os.uname().release).split("-")[0].split(".")[:2]
     return (int(major), int(minor)) >= (5, 14)
 
@@ -67,12 +69,12 @@ def clone_as_sibling() -> int:
 
 
 def join_new_session_keyring() -> None:
-    """Leave the keys of whoever started this process behind."""
+    """Leave the session keyring of the process that started this one."""
     _syscall(1, "keyctl", _KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0)
 
 
 def send_signal(pidfd: int, number: int) -> None:
-    """Signal exactly the process that the descriptor stands for; one that has ended is no error."""
+    """Signal exactly the process of this descriptor. A process that has ended is not an error."""
     try:
         _syscall(2, "pidfd_send_signal", pidfd, number, 0, 0)
     except ProcessLookupError:
@@ -80,34 +82,34 @@ def send_signal(pidfd: int, number: int) -> None:
 
 
 def join_namespaces(pidfd: int, flags: int) -> None:
-    """Enter these namespaces of the process, all at once: entering its user namespace first would cost the right."""
+    """Enter these namespaces of the process at once: after entering its user namespace alone, the others are denied."""
     _check(_libc.setns(ctypes.c_int(pidfd), ctypes.c_int(flags)), "setns")
 
 
 def unshare(flags: int) -> None:
-    """Leave these namespaces for new ones."""
+    """Move to new namespaces of these kinds."""
     _check(_libc.unshare(ctypes.c_int(flags)), "unshare")
 
 
 def become_root_of_new_namespace() -> None:
-    """Be root in a user namespace in which our own uid is the only one."""
+    """Become root of a new user namespace in which our own uid is the only one."""
     uid, gid = os.geteuid(), os.getegid()
     unshare(CLONE_NEWUSER)
-    # The files below belong to root for as long as the process hides its memory.
-    _prctl("PR_SET_DUMPABLE", _PR_SET_DUMPABLE, 1)
+    # The files below belong to root while the process hides its memory.
+    show_memory()
     for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
         with open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123
             file.write(text)
 
 
 def mount(source: str, target: str, kind: str, *, flags: int, options: str = "") -> None:
-    """Mount a file system, or change how a mount passes changes on."""
+    """Mount a file system, or change how a mount propagates changes."""
     given = [os.fsencode(text) for text in (source, target, kind)]
     _check(_libc.mount(*given, ctypes.c_ulong(flags), options.encode()), f"mount {target}")
 
 
 def show_as_owned(source: str, target: str, *, uid: int) -> None:
-    """Mount a folder of root's on another, read-only, so that all in it appears to belong to that uid."""
+    """Mount a folder of root on another one, read-only, with everything in it owned by that uid."""
     texts = [ctypes.create_string_buffer(os.fsencode(text)) for text in (source, target, "")]
     origin, place, empty = map(ctypes.addressof, texts)
     namespace = tree = -1
@@ -126,7 +128,7 @@ def show_as_owned(source: str, target: str, *, uid: int) -> None:
 
 
 def _mapping_root_to(uid: int) -> int:
-    """A descriptor of a user namespace in which root is that uid; no process is left in it."""
+    """Return a descriptor of a user namespace in which root is that uid; no process stays in it."""
     ready, tell = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -153,45 +155,57 @@ def _mapping_root_to(uid: int) -> int:
 
 
 def die_with_parent() -> None:
-    """Be killed when the parent thread ends."""
+    """Have the kernel kill this process when the parent thread ends."""
     _prctl("PR_SET_PDEATHSIG", _PR_SET_PDEATHSIG, SIGKILL)
 
 
 def hide_memory() -> None:
-    """No core dumps, and no look into this process through /proc or ptrace, until it executes a program."""
+    """Deny core dumps and access to this process through /proc or ptrace, until it executes a program."""
     _prctl("PR_SET_DUMPABLE", _PR_SET_DUMPABLE, 0)
 
 
+def show_memory() -> None:
+    """Undo `hide_memory`."""
+    _prctl("PR_SET_DUMPABLE", _PR_SET_DUMPABLE, 1)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends, so that none can escape."""
+    _prctl("PR_SET_CHILD_SUBREAPER", _PR_SET_CHILD_SUBREAPER, 1)
+
+
 def reset_signals() -> None:
-    """Undo what the interpreter ignores by itself; ignored signals would stay so in an executed program."""
+    """Stop ignoring the signals that the interpreter ignores: an executed program would inherit that."""
     for number in (SIGPIPE, SIGXFSZ):
         _libc.signal(ctypes.c_int(number), ctypes.c_void_p(0))
 
 
 def let_children_go() -> None:
-    """Have the kernel forget children that have ended, and descendants that were left behind, so that a sandbox
-    whose supervisor was killed is gone at once: not every machine's init is quick to wait for them."""
-    _prctl("PR_SET_CHILD_SUBREAPER", _PR_SET_CHILD_SUBREAPER, 1)
+    """Have the kernel reap children and orphaned descendants that end.
+
+    A sandbox whose supervisor was killed is then gone at once: not every machine's init is quick to reap.
+    """
+    adopt_orphans()
     _libc.signal(ctypes.c_int(SIGCHLD), ctypes.c_void_p(1))
 
 
 def take_children_back() -> None:
-    """Be able to wait for children again."""
+    """Undo `let_children_go`: wait for children again."""
     _libc.signal(ctypes.c_int(SIGCHLD), ctypes.c_void_p(0))
 
 
 def show_as(title: str) -> None:
-    """Change the command line that others see, as far as the one that this process was started with has room."""
+    """Change the command line that others see, cut to the length of the one that this process was started with."""
     with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
         fields = file.read().rpartition(b")")[2].split()
     start, end = int(fields[45]), int(fields[46])
-    room = end - start
-    if room > 0:
-        ctypes.memmove(start, os.fsencode(title)[: room - 1].ljust(room, b"\0"), room)
+    size = end - start
+    if size > 0:
+        ctypes.memmove(start, os.fsencode(title)[: size - 1].ljust(size, b"\0"), size)
 
 
 def empty_bounding_set() -> None:
-    """Take every capability out of reach for good."""
+    """Remove every capability from the bounding set."""
     for capability in range(64):
         try:
             _prctl("PR_CAPBSET_DROP", _PR_CAPBSET_DROP, capability)
@@ -202,7 +216,7 @@ def empty_bounding_set() -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability held now and every way of gaining one by executing a program."""
+    """Drop every capability, and every way to gain one by executing a program."""
     _prctl("PR_CAP_AMBIENT", _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     _check(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
@@ -210,6 +224,6 @@ def drop_capabilities() -> None:
 
 
 def install_filter(program: bytes) -> None:
-    """Put this process and all its descendants under a seccomp filter."""
-    holder = _FilterProgram(len(program) // 8, program)
-    _prctl("PR_SET_SECCOMP", _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(holder))
+    """Install a seccomp filter for this process and all its descendants."""
+    described = _FilterProgram(len(program) // 8, program)
+    _prctl("PR_SET_SECCOMP", _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(described))
