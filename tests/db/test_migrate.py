@@ -103,3 +103,41 @@ async def test_sandboxes_of_an_earlier_release_keep_their_providers_names(databa
 
     assert found == {"recorded": "a", "warm": "omoios-warm-1", "kept": "kept", "creating": None}
     assert tuple(warm) == ("omoios-warm-2", "omoios-warm-2")
+
+
+async def test_tickets_of_an_earlier_release_get_the_status_failed(database_url: str) -> None:
+    tasks = {
+        "failed": ["failed", "completed"],
+        "blocked": ["blocked", "failed"],
+        "building": ["running", "failed"],
+        "testing": ["verifying", "failed"],
+    }
+    columns = "id, project_id, title, description, priority, ticket_type, workflow_mode, status, acceptance, created_by"
+    engine = make_engine(database_url)
+    async with engine.begin() as connection:
+        await connection.run_sync(lambda sync: command.downgrade(alembic_config(sync), "0016"))
+        # Only the columns that the migration reads matter here.
+        await connection.execute(text("SET LOCAL session_replication_role = replica"))
+        for title, states in tasks.items():
+            values = {"id": uuid4(), "other": uuid4(), "title": title}
+            await connection.execute(
+                text(
+                    f"INSERT INTO tickets ({columns}) VALUES (:id, :other, :title, '', 'LOW', 'bug', 'quick',"
+                    " 'blocked', '[]', :other)"
+                ),
+                values,
+            )
+            for state in states:
+                await connection.execute(
+                    text(
+                        "INSERT INTO tasks (id, ticket_id, project_id, title, description, task_type, priority,"
+                        " priority_rank, status, attempt, max_attempts, fence, cost_usd, tokens, created_by)"
+                        " VALUES (gen_random_uuid(), :id, :other, '', '', '', 'LOW', 0, :state, 1, 1, 0, 0, 0, :other)"
+                    ),
+                    {"id": values["id"], "other": values["other"], "state": state},
+                )
+        await connection.run_sync(lambda sync: command.upgrade(alembic_config(sync), "head"))
+        rows = (await connection.execute(text("SELECT title, status FROM tickets"))).all()
+    await engine.dispose()
+
+    assert {row.title: row.status for row in rows} == {title: title for title in tasks}
