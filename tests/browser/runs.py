@@ -74,11 +74,9 @@ def finished(platform: Platform, title: str, script: str) -> str:
 
 
 def write_new_project(window: Locator, name: str) -> None:
-    """Name a new project in a window that may have chosen an existing one."""
-    chosen = window.get_by_role("combobox", name="Project", exact=True)
-    if chosen.count() > 0:
-        chosen.select_option("New project…")
-    window.get_by_label(re.compile("^(New project|Project)$")).last.fill(name)
+    """Name a new project in a dialog that offers existing ones; the platform must have at least one."""
+    window.get_by_role("combobox", name="Project", exact=True).select_option("New project…")
+    window.get_by_label("New project").fill(name)
 
 
 def badge(page: Page) -> Locator:

@@ -33,6 +33,8 @@ match: 'a failing tool'
 steps:
   - tool: Edit
     input: {file_path: missing.txt, old_string: a, new_string: b}
+  - tool: Write
+    input: {file_path: there.txt, content: "1"}
   - text: done
 """
 INTERRUPTED = """
@@ -102,6 +104,7 @@ def test_a_failed_tool_shows_its_message_and_a_session_its_facts(page: Page, pla
 
 def test_a_ticket_is_created_watched_steered_and_verified(page: Page, platform: Platform) -> None:
     platform.script("steered", STEERED)
+    platform.project(f"existing-{uuid4().hex[:6]}")
     title = f"A run steered by a person {uuid4().hex[:6]}"
     page.add_init_script(RECORDER)
     page.goto("/")
@@ -251,7 +254,7 @@ def test_a_link_to_a_missing_event_opens_at_the_end_and_says_so(page: Page, plat
     page.set_viewport_size({"width": 1280, "height": 520})
     page.goto(f"/sandbox/{sandbox_of(platform, run)}?ev=99999")
     expect(page.get_by_role("status").get_by_text("This sandbox has no event 99999")).to_be_visible()
-    expect(row(page, "Unchecked: no check has proved")).to_be_in_viewport()
+    expect(row(page, "Unchecked: no check verified")).to_be_in_viewport()
     expect(page.get_by_role("button", name="Jump to latest")).to_have_count(0)
 
 
@@ -275,7 +278,7 @@ def test_the_latest_is_reached_at_once_from_an_event_far_back(page: Page, platfo
     expect(row(page, "This is how it started.")).to_be_in_viewport()
 
     page.get_by_role("button", name="Jump to latest").click()
-    expect(row(page, "Unchecked: no check has proved")).to_be_in_viewport()
+    expect(row(page, "Unchecked: no check verified")).to_be_in_viewport()
     expect(page.get_by_role("button", name="Jump to latest")).to_have_count(0)
     assert len(held) == 1
 
@@ -304,7 +307,7 @@ def test_a_tap_on_the_status_shows_the_reason(
 def test_loading_a_very_long_session_continues_where_it_failed(page: Page, platform: Platform, many: Json) -> None:
     page.route("**/events?*order=desc&beyond=*", lambda route: route.abort(), times=1)
     page.goto(f"/sandbox/{sandbox_of(platform, many)}")
-    expect(row(page, "Unchecked: no check has proved")).to_be_in_viewport()
+    expect(row(page, "Unchecked: no check verified")).to_be_in_viewport()
     page.get_by_role("tab", name="Terminal").click()
     expect(page.get_by_text("3 commands")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
