@@ -21,7 +21,8 @@ from omoi_os.db.migrate import upgrade
 from omoi_os.projects.models import Project
 from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import SandboxState
-from omoi_os.tasks import service, turns
+from omoi_os.tasks import queue as turns
+from omoi_os.tasks import service
 from tests.builders import a_project, a_task, a_ticket, a_work_sandbox
 
 _FEW, _MANY = 100, 100_000

@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import text
 
-from omoi_os.gateway.model.seen import Sightings
+from omoi_os.gateway.model.seen_messages import Sightings
 from omoi_os.protocol.messages import Message
 from omoi_os.sandboxes.messages.service import MAX_QUEUED
 from tests.api.conftest import Worker, calling, working

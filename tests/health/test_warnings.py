@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions, plain_url
 from omoi_os.health import warnings
-from omoi_os.health.attendance import START, Attendance
+from omoi_os.health.api_warnings import START, Attendance
 from omoi_os.health.presence import presence
 from tests.api.conftest import calling
 

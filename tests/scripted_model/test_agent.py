@@ -21,7 +21,7 @@ from omoi_os.ids import uuid7
 from omoi_os.protocol import messages as protocol
 from omoi_os.scripted_model.scripts import BUILT_IN
 from omoi_os.scripted_model.server import NO_SCRIPT
-from omoi_os.worker.agents.claude.turns import MAX_HOOK_CHARACTERS
+from omoi_os.worker.agents.claude.message_injection import MAX_HOOK_CHARACTERS
 from tests.scripted_model.agents import Model, Run, run
 
 Serve = Callable[..., Awaitable[Model]]

@@ -10,7 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
 from omoi_os.errors import Conflict
-from omoi_os.tasks import service, turns
+from omoi_os.tasks import queue as turns
+from omoi_os.tasks import service
 from omoi_os.tasks.lifecycle import EndCause, TaskState
 from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket, TicketStatus

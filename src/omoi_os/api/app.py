@@ -21,7 +21,7 @@ from omoi_os.bus.base import Bus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
 from omoi_os.db.clock import Clock
-from omoi_os.health.attendance import Attendance
+from omoi_os.health.api_warnings import Attendance
 from omoi_os.health.availability import Availability
 from omoi_os.http import problems as errors
 from omoi_os.http.downloads import Downloads

@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from omoi_os.db import migrate
 from omoi_os.errors import NotReady
-from omoi_os.health.attendance import Attendance
+from omoi_os.health.api_warnings import Attendance
 from omoi_os.health.warnings import WarningOut
 from omoi_os.http.deps import AppSettings, DbSession, Now
 from omoi_os.http.problems import problems

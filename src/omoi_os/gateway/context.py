@@ -15,7 +15,7 @@ from omoi_os.gateway.callers import Callers
 from omoi_os.gateway.git.backend import GitBackend
 from omoi_os.gateway.model.bodies import Bodies
 from omoi_os.gateway.model.metered.client import ModelClient
-from omoi_os.gateway.model.seen import Sightings
+from omoi_os.gateway.model.seen_messages import Sightings
 from omoi_os.masking import Masker
 
 

@@ -31,7 +31,7 @@ from omoi_os.gateway.model.metered.client import ModelClient
 from omoi_os.gateway.model.metered.credentials import open_credentials
 from omoi_os.gateway.model.metered.prices import PriceTable
 from omoi_os.gateway.model.metered.reservations import Reservations
-from omoi_os.gateway.model.seen import Sightings
+from omoi_os.gateway.model.seen_messages import Sightings
 from omoi_os.gateway.problems import answer_errors
 from omoi_os.gateway.sockets import GatewaySockets
 from omoi_os.masking import Masker

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from omoi_os.accounts.deps import CurrentUser
-from omoi_os.health.attendance import Attendance
+from omoi_os.health.api_warnings import Attendance
 from omoi_os.health.availability import Availability
 from omoi_os.http.deps import AppSettings, DbSession, Now
 from omoi_os.http.routers import make_router

@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.accounts.models import User
 from omoi_os.config import Settings
 from omoi_os.health import presence, versions
-from omoi_os.health.attendance import Attendance
+from omoi_os.health.api_warnings import Attendance
 from omoi_os.health.availability import Availability
 from omoi_os.health.presence import NAME as ORCHESTRATOR
 from omoi_os.monitoring import repository

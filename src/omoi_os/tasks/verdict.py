@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from omoi_os.tasks.collected import NO_TESTS, no_tests_collected
+from omoi_os.tasks.empty_test_runs import NO_TESTS, no_tests_collected
 
 
 class Verdict(StrEnum):

@@ -14,8 +14,8 @@ from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.dispatcher import claim
 from omoi_os.projects.models import Project
 from omoi_os.sandboxes.models import Sandbox
+from omoi_os.tasks import queue as turns
 from omoi_os.tasks import service as tasks
-from omoi_os.tasks import turns
 from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket
 from tests.builders import a_project, a_task, a_ticket

@@ -33,12 +33,12 @@ from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import ENDED, Purpose, SandboxState
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.sandboxes.service import Origin
+from omoi_os.tasks import queue as turns
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
-from omoi_os.tasks import turns
 from omoi_os.tasks.lifecycle import EndCause, TaskState
 from omoi_os.tasks.models import Task
-from omoi_os.tasks.turns import Ready
+from omoi_os.tasks.queue import Ready
 
 log = logging.getLogger(__name__)
 

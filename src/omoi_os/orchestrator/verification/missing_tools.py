@@ -9,10 +9,10 @@ from omoi_os.errors import ForgeError
 from omoi_os.forges.bare import changes
 from omoi_os.forges.registry import make_mirrors
 from omoi_os.orchestrator.context import Context
+from omoi_os.orchestrator.verification.check_output import Kind, Missing, find_missing
 from omoi_os.orchestrator.verification.check_runs import Subject
 from omoi_os.projects.addresses import repository_of
 from omoi_os.protocol.paths import WORKSPACE
-from omoi_os.tasks.missing import Kind, Missing, find_missing
 from omoi_os.tasks.verdict import Check
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from claude_agent_sdk import AssistantMessage, ClaudeSDKClient, SystemMessage, T
 
 from omoi_os.protocol.agent import Delivered, DriverReport, Say
 from omoi_os.protocol.messages import Deliver
-from omoi_os.worker.agents.claude.turns import MAX_HOOK_CHARACTERS, Turns
+from omoi_os.worker.agents.claude.message_injection import MAX_HOOK_CHARACTERS, Turns
 
 REPLY = AssistantMessage([TextBlock("I see.")], model="m")
 

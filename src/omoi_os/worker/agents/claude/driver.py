@@ -21,6 +21,7 @@ from omoi_os.worker.agents.claude.back_pressure import ToolGate
 from omoi_os.worker.agents.claude.change_watch import ChangeWatch
 from omoi_os.worker.agents.claude.environment import create_folders
 from omoi_os.worker.agents.claude.full_outputs import full_output
+from omoi_os.worker.agents.claude.message_injection import Turns
 from omoi_os.worker.agents.claude.results import turn_ended
 from omoi_os.worker.agents.claude.sdk import (
     AssistantMessage,
@@ -36,7 +37,6 @@ from omoi_os.worker.agents.claude.sdk import (
     UserMessage,
 )
 from omoi_os.worker.agents.claude.translation import Conversation, translate
-from omoi_os.worker.agents.claude.turns import Turns
 from omoi_os.worker.processes import kill_descendants
 from omoi_os.worker.repository.changes import Changes, missing_changes
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from omoi_os.tasks.missing import Kind, Missing, find_missing
+from omoi_os.orchestrator.verification.check_output import Kind, Missing, find_missing
 from omoi_os.tasks.verdict import Check
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from omoi_os.tasks.collected import no_tests_collected
+from omoi_os.tasks.empty_test_runs import no_tests_collected
 
 UNITTEST_EMPTY = (
     "\n----------------------------------------------------------------------\nRan 0 tests in 0.000s\n\nOK\n"

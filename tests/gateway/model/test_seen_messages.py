@@ -11,7 +11,7 @@ from sqlalchemy import select
 from omoi_os.bus.postgres import PostgresBus
 from omoi_os.db.base import Sessions, make_engine, make_sessions
 from omoi_os.gateway.context import PARTS
-from omoi_os.gateway.model.seen import MAX_FRESH, Sightings
+from omoi_os.gateway.model.seen_messages import MAX_FRESH, Sightings
 from omoi_os.ids import uuid7
 from omoi_os.protocol.messages import Deliver, Message, MessageType
 from omoi_os.sandboxes import repository
@@ -135,7 +135,7 @@ async def test_a_message_that_is_queued_for_a_conversation_that_carried_it_befor
         (await session.get_one(SandboxMessage, message_id)).sandbox_id = mine.sandbox.id
     assert sightings.fresh(mine.sandbox.id, body) == set()
 
-    monkeypatch.setattr("omoi_os.gateway.model.seen.AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("omoi_os.gateway.model.seen_messages.AGAIN_SECONDS", 0.0)
     await sightings.record(mine.sandbox.id, sightings.fresh(mine.sandbox.id, body))
 
     assert await status(sessions, message_id) == "seen"
