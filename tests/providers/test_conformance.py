@@ -141,4 +141,4 @@ async def test_a_provider_that_hangs_fails_its_check(bench: Bench) -> None:
     bench.pace = replace(bench.pace, patience=timedelta(milliseconds=20))
     result = await judge(bench, found[0])
 
-    assert (result.outcome, result.sentence) == (Outcome.FAILED, "waiting did not come back in 0.04 s")
+    assert (result.outcome, result.sentence) == (Outcome.FAILED, "waiting did not return within 0.04 s")
