@@ -65,7 +65,7 @@ SLOW = LONG.replace("repeat: 12", "repeat: 12\n    delay_s: 0.5")
 RECORDER = """
 const said = (window.said = []);
 new MutationObserver(() => {
-  const label = document.querySelector('button[aria-label^="State: "]')?.textContent;
+  const label = document.querySelector('button[aria-label^="Status: "]')?.textContent;
   if (label && said.at(-1) !== label) said.push(label);
 }).observe(document, { childList: true, subtree: true, characterData: true });
 """
