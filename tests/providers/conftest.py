@@ -86,5 +86,5 @@ def probe(provider: LocalProvider, sandbox: SandboxRef) -> Probe:
 
 @pytest.fixture
 def is_root() -> bool:
-    """Whether sandboxes get uids of their own here."""
+    """Return whether each sandbox gets its own uid here."""
     return os.geteuid() == 0

@@ -1,4 +1,4 @@
-"""The loopback Daytona as a process of its own, for tests whose platform is one too."""
+"""The loopback Daytona as a separate process, for tests whose platform is one too."""
 
 import asyncio
 import subprocess

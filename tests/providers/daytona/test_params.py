@@ -1,4 +1,4 @@
-"""What Daytona is told about a sandbox, as it arrives at its API."""
+"""The parameters of a sandbox, as they arrive at Daytona's API."""
 
 from datetime import timedelta
 

@@ -1,6 +1,6 @@
 """A real Docker engine for tests, shared by all test processes of this machine, and the image that they need.
 
-It has a socket and a data folder of its own. The data folder stays between runs, so that the image's base, which
+It has its own socket and data folder. The data folder stays between runs, so that the image's base, which
 cannot be pulled here and is made with debootstrap, is made only once.
 """
 
@@ -115,7 +115,7 @@ def _is_up() -> bool:
 
 
 def _start() -> None:
-    """Start the engine, without networks of its own: sandboxes have none."""
+    """Start the engine, without networks: sandboxes have none."""
     shutil.rmtree(RUN, ignore_errors=True)
     RUN.mkdir(mode=0o700)
     for user in (PLACE / "users").iterdir():

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(600)
 
 #: What even such a container does not let through.
 KEPT_BY_THE_ENGINE = {
-    "keys_of_the_host_are_not_found": "the engine gives every container a session's keyring of its own",
+    "keys_of_the_host_are_not_found": "the engine gives every container its own session keyring",
     "keys_of_the_host_are_not_listed": "the engine hides /proc/keys in every container",
     "no_descriptor_is_inherited": "the engine starts containers, so that they inherit nothing of ours",
 }

@@ -25,7 +25,7 @@ def is_the_demos(name: str) -> bool:
 
 @contextmanager
 def names_of_new_containers(engine: docker.DockerClient) -> Iterator[list[str]]:
-    """Heard as they come: the engine remembers few events."""
+    """Follow the engine's events as they come, because it keeps only a few."""
     made: list[str] = []
     events: Any = engine.events(filters={"type": "container", "event": "create"}, decode=True)
     hearing = threading.Thread(

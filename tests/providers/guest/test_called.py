@@ -17,20 +17,20 @@ from omoi_os.providers.daytona import guest_calls
 from omoi_os.providers.guest import bundle
 from tests.providers.daytona.toolbox import split
 
-#: Starts a child in a session of its own, whose parent is then gone, and prints its number.
+#: Starts a child in its own session, whose parent is then gone, and prints its number.
 ESCAPE = """
 import os, sys
-told, tell = os.pipe()
+reading, writing = os.pipe()
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         print(os.getpid(), flush=True)
-        os.write(tell, b".")
+        os.write(writing, b".")
         os.close(1); os.close(2)
         import time; time.sleep(600)
     os._exit(0)
 os.wait()
-os.read(told, 1)
+os.read(reading, 1)
 """
 
 

@@ -1,4 +1,4 @@
-"""A local sandbox after its first process has ended: it is told how, and commands can still be run in it."""
+"""A local sandbox after its first process has ended: its exit is reported, and commands can still be run in it."""
 
 import asyncio
 import contextlib

@@ -265,7 +265,7 @@ async def test_a_sandbox_outlives_its_killed_starter_and_is_found_again(root: Pa
     line = await starter.stdout.readline()
     held = Path(f"/proc/{starter.pid}/environ").read_bytes()
     starter.kill()
-    # Its end is seen although the sandbox goes on: nothing of the sandbox holds the starter's output open.
+    # Its end is seen although the sandbox continues: nothing of the sandbox holds the starter's output open.
     rest = await starter.stdout.read()
     await starter.wait()
     assert (line, rest) == (b"made\n", b"")

@@ -76,7 +76,7 @@ class Bench:
     small: Resources = SMALL
     pace: Pace = field(default_factory=Pace)
     targets: Targets = field(default_factory=Targets)
-    #: A label of its own, so that no sandbox of this installation is touched.
+    #: A separate label, so that no sandbox of this installation is touched.
     owner: str = field(default_factory=lambda: f"conformance-{secrets.token_hex(6)}")
     provider: SandboxProvider = field(init=False)
     _owners: set[str] = field(init=False, default_factory=set)

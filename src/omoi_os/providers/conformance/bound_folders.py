@@ -33,7 +33,7 @@ async def the_gateway_socket_works_after_a_restart_of_the_gateway(bench: Bench) 
         ref = await bench.make(gateway_folder=folder)
         for word in ("first", "second"):
             heard = await _call(bench, ref, folder / paths.GATEWAY_SOCKET, word)
-            expect(heard == word, f"the {word} listener said {word!r} and {heard!r} was heard")
+            expect(heard == word, f"the {word} listener sent {word!r}, and {heard!r} was received")
         expect(
             not await bench.ask(ref, _WRITE, paths.GATEWAY_FOLDER),
             "the gateway socket's folder can be written from inside",
@@ -52,7 +52,7 @@ async def the_mirror_can_be_read_but_not_written(bench: Bench) -> None:
 
 
 async def _call(bench: Bench, ref: SandboxRef, path: Path, word: str) -> str:
-    """Send a word to a client that connects from inside, and return what it received."""
+    """Send a text to a client that connects from inside, and return what it received."""
     with host.gateway_listener(path) as listener:
         asking = asyncio.ensure_future(bench.ask(ref, _CALL, f"{paths.GATEWAY_FOLDER}/{paths.GATEWAY_SOCKET}"))
         accepting = asyncio.ensure_future(asyncio.get_running_loop().sock_accept(listener))

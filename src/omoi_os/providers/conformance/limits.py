@@ -18,16 +18,16 @@ for at in range(0, len(held), 4096): held[at] = 1
 """
 _SPIN = """
 import json, os, sys, time
-began, workers = time.monotonic(), []
+started, workers = time.monotonic(), []
 for _ in range(int(sys.argv[1])):
     pid = os.fork()
     if pid == 0:
-        while time.monotonic() < began + 2: pass
+        while time.monotonic() < started + 2: pass
         os._exit(0)
     workers.append(pid)
 for pid in workers: os.waitpid(pid, 0)
 used = os.times()
-print(json.dumps([used.children_user + used.children_system, time.monotonic() - began]))
+print(json.dumps([used.children_user + used.children_system, time.monotonic() - started]))
 """
 _FORK = """
 import json, os, sys

@@ -125,6 +125,6 @@ async def _failure(bench: Bench, check: Check) -> str | None:
                 await bench.clear(but_shared=passed)
     except Failed as failed:
         return str(failed)
-    except Exception as error:  # noqa: BLE001  a provider under test may raise anything, and the next check goes on
+    except Exception as error:  # noqa: BLE001  a provider under test may raise anything, and the next check runs all the same
         return f"unexpected {type(error).__name__}: {error}"
     return None

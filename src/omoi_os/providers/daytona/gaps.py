@@ -11,7 +11,7 @@ SMALLEST = Resources(GIBIBYTE, cpus=1, pids=1, disk_bytes=GIBIBYTE)
 _ALWAYS = {
     "the_system_cannot_be_changed": "Daytona mounts the root of a sandbox writable; changes are removed with it",
     "there_are_no_privileges": (
-        "the user inside is that of the snapshot or image, at Daytona often root of its own container; "
+        "the user inside is that of the snapshot or image, at Daytona often the container's root; "
         "OMOI_DAYTONA_USER names another"
     ),
     "no_namespace_can_be_made": "the system calls of a sandbox are filtered by Daytona's runtime and not by us",

@@ -76,7 +76,7 @@ async def ask(
 async def run(
     sandbox: AsyncSandbox, python: str, argv: Sequence[str], *, stdin: bytes, cwd: str | None, seconds: float
 ) -> ExecResult:
-    """Run a command to its end, as a process tree of its own. Raises `TimeoutError`."""
+    """Run a command to its end, as a separate process tree. Raises `TimeoutError`."""
     mark = secrets.token_hex(8)
     request = {
         "argv": list(argv),

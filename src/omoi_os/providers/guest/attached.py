@@ -178,7 +178,7 @@ def _launch(request: dict[str, Any], stdin: int, outputs: list[int]) -> int:
 def _prepare() -> None:
     """Limit the process that becomes the program."""
     launch.set_limits(((resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, launch.MAX_OPEN_FILES)))
-    # A hidden process cannot write even this file of its own. Everything that could be seen of the guest is closed.
+    # A hidden process cannot write even its own file. Everything that could be seen of the guest is closed.
     kernel.show_memory()
     with open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
         file.write(_OOM_SCORE)

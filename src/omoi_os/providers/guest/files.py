@@ -37,7 +37,7 @@ def read(base: int, parts: Sequence[str]) -> Iterator[bytes]:
     `base` is a descriptor of the folder that the parts start from; it is closed.
     """
     with _opened(base, parts[:-1]) as parent:
-        # Without waiting: a named pipe would block for ever.
+        # Without waiting: a named pipe would block forever.
         fd = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
         try:
             about = os.fstat(fd)

@@ -1,4 +1,4 @@
-"""The filter, run by a small interpreter of its own for both architectures."""
+"""The filter, run by a small interpreter for both architectures."""
 
 import errno
 import struct

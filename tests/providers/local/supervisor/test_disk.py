@@ -1,4 +1,4 @@
-"""The limit on a local sandbox's disk, by an image of its own and by watching."""
+"""The limit on a local sandbox's disk, by a separate image and by watching."""
 
 import asyncio
 import json

@@ -153,7 +153,7 @@ class _Output:
         loop.add_reader(self.read_end, self._take, loop)
 
     def finish(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Read what is still in the pipe. Not up to its end: a process elsewhere may hold it open for ever."""
+        """Read what is still in the pipe. Not up to its end: a process elsewhere may hold it open forever."""
         if loop.remove_reader(self.read_end):
             for _ in range(_LAST_CHUNKS):
                 if not self._take(loop):
