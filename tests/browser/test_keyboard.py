@@ -78,7 +78,7 @@ def focused_in(window: Locator) -> bool:
     ("opener", "name", "first"),
     [
         ("New ticket", "New ticket", "Title"),
-        ("Open command palette", "Command palette", "Commands"),
+        ("Open command palette", "Command palette", "Search everything"),
         ("Cancel ticket", "Cancel this ticket?", "Keep ticket"),
         ("Retry task", "Retry task", "Message to the agent"),
     ],

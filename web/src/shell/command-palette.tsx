@@ -50,7 +50,7 @@ export function CommandPalette({ onClose }: { onClose: () => void }) {
           className="fixed top-[10vh] left-1/2 z-50 w-[min(36rem,calc(100vw-1.5rem))] -translate-x-1/2 overflow-hidden rounded-xl border bg-raised shadow-2xl"
         >
           <Radix.Title className="sr-only">Command palette</Radix.Title>
-          <Command label="Commands" loop filter={worth}>
+          <Command label="Search everything" loop filter={worth}>
             <Command.Input
               value={words}
               onValueChange={setWords}
