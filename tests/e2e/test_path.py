@@ -20,7 +20,7 @@ def test_the_demo_ends_in_a_verified_branch_twice_in_a_row(platform: Platform) -
         suffix = "" if number == 1 else f"-{number}"
         assert "C(50,25) = 126,410,606,437,752" in output
         assert re.search(rf"Branch: feature/calculate-binomial-coefficient{suffix} +commit: \w+ +verified: yes", output)
-        assert "A scripted model played the agent's part" in output
+        assert "The agent used the scripted model." in output
     task = platform.get("/tasks", limit=1)["items"][0]
     assert (task["status"], task["result"]["verified"], task["attempt"]) == ("completed", True, 1)
     assert "126410606437752" in task["result"]["final_output"].replace(",", "")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+import contextlib
+import os
+import select
 
 from omoi_os.protocol.agent import End, Ready, ReleaseTool, Started, ToolHeld, TurnEnded, TurnProblem
-from omoi_os.worker.agents.conformance.bench import Bench, Check, demand
+from omoi_os.worker.agents.conformance.bench import PATIENCE_SECONDS, Bench, Check, demand
 from omoi_os.worker.agents.conformance.model import Refuse, Reply, RunCommand
 from omoi_os.worker.processes import tree
 
@@ -76,11 +79,11 @@ async def the_death_of_the_reporter_ends_it_at_once(bench: Bench) -> None:
     await bench.start()
     await bench.wait_for_event("agent.tool_use")
     session_id = (await bench.wait_for(Started)).session_id
-    below = tree(bench.driver.processes.pid)
+    started = _Processes(bench.driver.processes.pid)
     await bench.lose_reporter()
     await bench.wait_for_exit()
 
-    demand(not _running(below), "processes of the agent still run")
+    demand(await started.have_ended(), "processes of the agent still run")
     demand(not gate.is_read, "the command still runs")
     transcript = bench.agent.find_transcript(bench.paths, session_id)
     text = transcript.read_text(errors="replace").lower() if transcript else ""
@@ -92,15 +95,38 @@ async def nothing_is_left_behind(bench: Bench) -> None:
     bench.model.play(RunCommand("true"), Reply("Done."))
     await bench.start()
     await bench.wait_for(TurnEnded)
-    below = tree(bench.driver.processes.pid)
+    started = _Processes(bench.driver.processes.pid)
     await bench.send(End())
     await bench.wait_for_exit()
 
-    demand(not _running(below), "processes of the agent still run")
+    demand(await started.have_ended(), "processes of the agent still run")
 
 
-def _running(pids: Iterable[int]) -> list[int]:
-    return [pid for pid in pids if (found := tree(pid).get(pid)) and not found.dead]
+class _Processes:
+    """A process and its descendants, held by handles so that a reused process id is not mistaken for one of them."""
+
+    def __init__(self, root: int) -> None:
+        self._handles: list[int] = []
+        for pid in tree(root):
+            with contextlib.suppress(ProcessLookupError):
+                self._handles.append(os.pidfd_open(pid))
+
+    async def have_ended(self) -> bool:
+        """Return whether all have ended. A process that was killed takes a moment to end."""
+        return await asyncio.to_thread(self._wait)
+
+    def _wait(self) -> bool:
+        try:
+            return all(_ends(handle) for handle in self._handles)
+        finally:
+            for handle in self._handles:
+                os.close(handle)
+
+
+def _ends(handle: int) -> bool:
+    ended = select.poll()
+    ended.register(handle, select.POLLIN)
+    return bool(ended.poll(PATIENCE_SECONDS * 1000))
 
 
 CHECKS: tuple[Check, ...] = (
