@@ -22,7 +22,7 @@ FAR = "https://app.daytona.io/api"
     ],
 )
 def test_an_address_that_leads_back_into_the_sandbox_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="leads back into the sandbox itself"):
+    with pytest.raises(ConfigError, match="points to the sandbox itself"):
         check_callback(url, api_url=FAR)
 
     assert check_callback(url, api_url="http://127.0.0.1:3000/api") == url

@@ -36,7 +36,7 @@ def test_a_missing_key_or_a_callback_that_leads_nowhere_is_reported(tmp_path: Pa
         make(load_settings(environ={}, config_dir=tmp_path))
     with pytest.raises(ConfigError, match="CALLBACK_URL must be set"):
         make(load_settings(environ={"DAYTONA_API_KEY": "dtn_x"}, config_dir=tmp_path))
-    with pytest.raises(ConfigError, match="leads back into the sandbox"):
+    with pytest.raises(ConfigError, match="points to the sandbox itself"):
         make(load_settings(environ={**FAR, "CALLBACK_URL": "http://127.0.0.1:18001"}, config_dir=tmp_path))
 
 

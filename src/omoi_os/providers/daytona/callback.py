@@ -15,7 +15,7 @@ def check_callback(callback_url: str | None, *, api_url: str) -> str:
         raise ConfigError(f"CALLBACK_URL must be an http or https address, not {callback_url!r}.")
     if is_loopback(callback_url) and not is_loopback(api_url):
         raise ConfigError(
-            f"CALLBACK_URL {callback_url} is the sandbox itself: "
+            f"CALLBACK_URL {callback_url} points to the sandbox itself: "
             "set it to an address of the gateway that Daytona's sandboxes can reach over the network."
         )
     return callback_url
