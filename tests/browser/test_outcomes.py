@@ -99,8 +99,8 @@ def test_the_board_and_the_palette(page: Page, runs: Runs) -> None:
         expect(card).to_contain_text("simulated")
     assert violations(page, "light") == []
     page.keyboard.press("Control+k")
-    page.get_by_placeholder(re.compile("^A page")).fill(runs.word)
-    for outcome, words in {"verified": "Done, verified", "unchecked": "Done, unchecked", "failed": "Blocked"}.items():
+    page.get_by_placeholder(re.compile("^Search pages")).fill(runs.word)
+    for outcome, words in {"verified": "Done, verified", "unchecked": "Done, unchecked", "failed": "Failed"}.items():
         option = page.get_by_role("option").filter(has_text=f"{runs.word} {outcome}").filter(has_text=words).first
         expect(option).to_be_visible()
         assert tones(option) == {LOOKS[outcome][1]}

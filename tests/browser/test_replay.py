@@ -20,7 +20,7 @@ def test_a_session_is_replayed_in_every_view(page: Page, sandbox_id: str) -> Non
     expect(page.get_by_role("list", name="Markers")).to_contain_text("errors")
 
     page.get_by_role("slider", name="Replay position").press("Home")
-    expect(row(page, "Sandbox ordered")).to_be_visible()
+    expect(row(page, "Sandbox requested")).to_be_visible()
     expect(row(page, "Agent reported completion")).to_have_count(0)
     expect(page.get_by_text("No files changed up to this point")).to_be_visible()
     page.get_by_role("tab", name="Terminal").click()

@@ -20,6 +20,7 @@ def test_a_warning_is_shown_on_every_page_until_it_is_cleared(page: Page, platfo
         page.goto("/sandboxes")
         banner = page.get_by_role("status", name="Platform warnings")
         expect(banner).to_contain_text("The disk of this test is full; free some space.")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
         assert violations(page, "light") == []
         banner.get_by_role("link").click()
         expect(page.get_by_role("heading", name="Needs attention")).to_be_visible()
