@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -33,6 +34,9 @@ SLOW = frozenset({"e2e", "faults"})
 def pytest_configure() -> None:
     """Some tests are a thousand clients in one process, as the server raises its own limit for."""
     open_files.raise_limit()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A run in the background ignores Ctrl-C, and so would every process that a test starts.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

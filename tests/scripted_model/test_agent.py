@@ -119,7 +119,14 @@ async def test_a_command_whose_agent_was_killed_is_played_again_on_resume(
         script="""
 match: killed
 steps:
-  - {tool: Bash, input: {command: "if [ -e once ]; then echo survived; else touch once; kill -9 $PPID; fi"}}
+  - tool: Bash
+    input:
+      command: |
+        if [ -e once ]; then echo survived; exit; fi
+        touch once
+        # The CLI writes its conversation a moment after it has started the command.
+        until grep -rqs tool_use $CLAUDE_CONFIG_DIR/projects; do sleep 0.05; done
+        kill -9 $PPID
   - text: "{{output}}"
 """
     )
