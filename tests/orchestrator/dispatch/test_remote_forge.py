@@ -44,6 +44,7 @@ async def test_a_sandbox_starts_with_the_forge_s_newest_commits(
     provider = Recording(tmp_path)
 
     await spawn(context, replace(work, provider=provider))
+    await context.jobs.finish("checkout ", timeout=30)
 
     forge, repository = remote.make_forge(context.settings), repository_of(project)
     mirror = provider.specs[0].mirror
