@@ -10,7 +10,7 @@ PRIVILEGED := tests/faults tests/orchestrator tests/providers/local/test_provide
 WORKERS := $(shell echo $$(($$(nproc) * 2)))
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install everything into .venv; does nothing when that is current
 	@tools/setup.sh

@@ -244,3 +244,20 @@ def test_a_price_file_that_cannot_be_read_is_named(folder: Path, text: str | Non
 
     with pytest.raises(ConfigError, match=f"^OMOI_PRICES: the file {problem}"):
         load_settings(environ={"OMOI_PRICES": str(folder / "prices.yaml")}, config_dir=folder)
+
+
+def test_the_public_url_defaults_to_where_the_api_listens(folder: Path) -> None:
+    def url(**environ: str) -> str:
+        return load_settings(environ=environ, config_dir=folder).effective_public_url
+
+    assert url() == "http://127.0.0.1:18000"
+    assert url(OMOI_HOST="::1", OMOI_PORT="1") == "http://[::1]:1"
+    assert url(OMOI_PUBLIC_URL="https://omoi.example/base/", OMOI_API_URL="http://internal") == (
+        "https://omoi.example/base"
+    )
+
+
+@pytest.mark.parametrize("url", ["omoi.example", "ftp://omoi.example", "https://", "https://user@omoi", "http://o?x=1"])
+def test_a_public_url_that_no_browser_can_open_is_refused(folder: Path, url: str) -> None:
+    with pytest.raises(ConfigError, match="OMOI_PUBLIC_URL: must be a URL with http or https"):
+        load_settings(environ={"OMOI_PUBLIC_URL": url}, config_dir=folder)

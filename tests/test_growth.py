@@ -13,7 +13,7 @@ from aiohttp.base_protocol import BaseProtocol
 from fastapi.exceptions import RequestValidationError
 
 from omoi_os.errors import OmoiError
-from omoi_os.gateway.git.pushes import read_push
+from omoi_os.forges.smart_http.push_commands import read_push
 from omoi_os.gateway.model.metered.usage import UsageReader
 from omoi_os.gateway.model.requests import read_request
 from omoi_os.http.paging import MAX_CURSOR, number
@@ -23,9 +23,9 @@ from omoi_os.printable import one_line, printable
 from omoi_os.projects import schemas as projects
 from omoi_os.protocol.messages import contents, ids_in, ids_in_conversation
 from omoi_os.protocol.spool import read_frames
+from omoi_os.sandboxes.artifacts import blobs, transcripts
+from omoi_os.sandboxes.artifacts.wording import render
 from omoi_os.sandboxes.ingest import parsing
-from omoi_os.sandboxes.outcomes import blobs, transcripts
-from omoi_os.sandboxes.outcomes.wording import render
 from omoi_os.scripted_model.conversation import handed_over, read_conversation, split_notes
 from omoi_os.stream import lines
 from omoi_os.strict_json import elements, parse, scalar

@@ -1,5 +1,7 @@
 """The import-linter contract `allowlist`: each package names the packages that it may import."""
 
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import grimp
@@ -11,7 +13,7 @@ class AllowlistContract(Contract):
 
     `packages` has a line for each package: its name, a colon, and the names that it may import. An import that is not
     in the table breaks the contract, and so does an entry that nothing uses. Two packages that import each other need a
-    line in `mutual`: both names, a colon, and the reason.
+    line in `mutual`: both names, a colon, and the reason. Apart from those pairs, imports must not form a cycle.
     """
 
     root = fields.StringField()
@@ -19,7 +21,7 @@ class AllowlistContract(Contract):
     mutual = fields.ListField(subfield=fields.StringField(), required=False)
 
     def check(self, graph: grimp.ImportGraph, verbose: bool) -> ContractCheck:
-        """Find imports that are not allowed, entries that are not used, and mutual imports without a reason."""
+        """Find imports that are not allowed, entries that are not used, and cycles without a reason."""
         allowed = {name: set(rest.split()) for name, rest in map(_entry, self.packages)}  # type: ignore[call-overload]
         reasons = {frozenset(pair.split()) for pair, _ in map(_entry, self.mutual or ())}  # type: ignore[call-overload]
         found = self._imports(graph)
@@ -31,6 +33,8 @@ class AllowlistContract(Contract):
         pairs = {frozenset((one, other)) for one in found for other in found[one] if one in found.get(other, ())}
         problems += [f"{' and '.join(sorted(pair))} import each other without a reason" for pair in pairs - reasons]
         problems += [f"{' and '.join(sorted(pair))} no longer import each other" for pair in reasons - pairs]
+        if not problems:
+            problems += _cycle(found, reasons)
         return ContractCheck(kept=not problems, metadata={"problems": sorted(problems)})
 
     def render_broken_contract(self, check: ContractCheck) -> None:
@@ -58,3 +62,20 @@ def _entry(line: str) -> tuple[str, str]:
 def _package(module: str, root: str) -> str | None:
     """Return the name below the root; None for the root itself and for modules outside of it."""
     return module.split(".")[1] if module.startswith(f"{root}.") else None
+
+
+def _cycle(found: Mapping[str, Iterable[str]], mutual: Iterable[frozenset[str]]) -> list[str]:
+    """Describe a cycle of imports, if there is one once packages that may import each other count as one."""
+    group = {name: name for importer in found for name in (importer, *found[importer])}
+    for pair in mutual:
+        one, other = (group[name] for name in sorted(pair))
+        group = {name: one if leader == other else leader for name, leader in group.items()}
+    graph: dict[str, set[str]] = {}
+    for importer, imported in found.items():
+        graph.setdefault(group[importer], set()).update({group[name] for name in imported} - {group[importer]})
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        # The sorter lists each package before the one that imports it.
+        return [f"imports form a cycle: {' imports '.join(reversed(error.args[1]))}"]
+    return []

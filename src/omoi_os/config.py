@@ -21,6 +21,9 @@ DEFAULT_MODEL = "claude-sonnet-4-5"
 
 _TRUE = ("1", "true", "yes", "on")
 
+#: The shortest key that may encrypt credentials.
+MIN_KEY_CHARACTERS = 16
+
 #: The longest data folder path for which every unix socket below it fits into the kernel's limit of 107 bytes.
 MAX_DATA_DIR_BYTES = 60
 
@@ -56,11 +59,28 @@ def _has_good_port(url: str) -> bool:
         return False
 
 
+def _public(url: str) -> str:
+    """Return an address for people without a slash at its end. Raise `ValueError` unless a browser can open it."""
+    parts = urlsplit(url)
+    is_plain = not (parts.query or parts.fragment or "@" in parts.netloc)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain or not _has_good_port(url):
+        raise ValueError("must be a URL with http or https, such as https://omoi.example.com")
+    return url.rstrip("/")
+
+
 def _names(value: object) -> object:
     """Split the comma-separated value of an environment variable; leave a YAML list as it is."""
     if isinstance(value, str):
         return tuple(name.strip().lower() for name in value.split(",") if name.strip())
     return value
+
+
+def _secret_keys(value: object) -> object:
+    """Split comma-separated keys; raise `ValueError` for one that is too short. Leave anything else as it is."""
+    keys = tuple(key.strip() for key in value.split(",") if key.strip()) if isinstance(value, str) else value
+    if isinstance(keys, list | tuple) and any(isinstance(key, str) and len(key) < MIN_KEY_CHARACTERS for key in keys):
+        raise ValueError(f"each key must have at least {MIN_KEY_CHARACTERS} characters")
+    return keys
 
 
 class ModelPrice(BaseModel):
@@ -104,6 +124,8 @@ class Settings(BaseModel):
     """Port that the API listens on."""
     api_url: str | None = _setting(None, env="OMOI_API_URL")
     """URL at which the gateway and the commands reach the API; by default the host and port above."""
+    public_url: Annotated[str, AfterValidator(_public)] | None = _setting(None, env="OMOI_PUBLIC_URL")
+    """URL at which people reach the API, for links and clone URLs; by default the host and port above."""
     allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(_names)] = _setting((), env="OMOI_ALLOWED_HOSTS")
     """Host names, besides localhost, under which browsers may reach an API that listens on a loopback address."""
     database_url: Annotated[str, AfterValidator(_postgres)] | None = _setting(None, env="DATABASE_URL", repr=False)
@@ -118,6 +140,12 @@ class Settings(BaseModel):
     """Maximum number of stream connections of one user to one API process."""
     admin_token: str | None = _setting(None, env="OMOI_ADMIN_TOKEN", min_length=16, repr=False)
     """API key of the first administrator; by default one is generated and kept in the data folder."""
+    secret_keys: Annotated[tuple[str, ...], BeforeValidator(_secret_keys)] = _setting(
+        (), env="OMOI_SECRET_KEY", yaml="secret_key", repr=False
+    )
+    """Keys that encrypt credentials, comma-separated: the first encrypts, all decrypt. By default one is generated."""
+    egress_private: Annotated[tuple[str, ...], BeforeValidator(_names)] = _setting((), env="OMOI_EGRESS_PRIVATE")
+    """Host names and addresses inside private networks that URLs given by people may lead to."""
     orchestrator_enabled: bool = _setting(True, env="ORCHESTRATOR_ENABLED")
     """Whether `omoi serve` runs an orchestrator."""
 
@@ -132,7 +160,11 @@ class Settings(BaseModel):
     prices: Annotated[Mapping[str, ModelPrice], BeforeValidator(_read_prices)] = _setting({}, env="OMOI_PRICES")
     """Model prices that replace the shipped list prices: a YAML file in OMOI_PRICES, or a mapping in `config/`."""
     github_token: str | None = _setting(None, env="GITHUB_TOKEN", repr=False)
-    """Token for projects on GitHub. Only the gateway uses it."""
+    """The first administrator's own GitHub credential."""
+    github_api_url: str = _setting("https://api.github.com", env="GITHUB_API_URL", pattern=r"^https?://[^\s?#]+$")
+    """URL of GitHub's REST API; another one for GitHub Enterprise."""
+    github_url: str = _setting("https://github.com", env="GITHUB_URL", pattern=r"^https?://[^\s?#]+$")
+    """URL of GitHub's pages and repositories."""
 
     sandbox_provider: ProviderName = _setting(ProviderName.LOCAL, env="SANDBOX_PROVIDER", yaml="sandbox.provider")
     """Default provider of sandboxes; a project can select another."""
@@ -206,7 +238,7 @@ class Settings(BaseModel):
     max_turns: int = _setting(100, env="MAX_TURNS", yaml="tasks.max_turns", ge=1)
     """Maximum number of agent turns in one attempt."""
     max_budget_usd: float | None = _setting(None, env="MAX_BUDGET_USD", yaml="tasks.max_budget_usd", gt=0)
-    """Budget for the model calls of one task, unless its ticket or project sets one."""
+    """Budget for the model calls of one task. A smaller budget of its ticket or project applies instead."""
     check_timeout_seconds: int = _setting(
         900, env="OMOI_CHECK_TIMEOUT_SECONDS", yaml="tasks.check_timeout_seconds", ge=1
     )
@@ -271,24 +303,26 @@ class Settings(BaseModel):
         return self.api_url or f"http://{host}:{self.port}"
 
     @property
+    def effective_public_url(self) -> str:
+        """Return the URL at which people reach the API."""
+        host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104
+        return self.public_url or f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """Return the secret values that must be masked wherever they are stored or shown."""
         secrets = (self.anthropic_api_key, self.github_token, self.admin_token, self.daytona_api_key)
-        return tuple(secret for secret in secrets if secret)
+        return tuple(secret for secret in (*secrets, *self.secret_keys) if secret)
 
     @property
     def uses_scripted_model(self) -> bool:
-        """Return whether agents use the scripted model."""
+        """Return whether agents use the scripted model when no stored credential applies."""
         return self.model == "scripted" or not self.anthropic_api_key
 
     @property
     def model_name(self) -> str:
-        """Return the name of the model; the scripted model is always named `scripted`."""
+        """Return the name of the model when no stored credential applies; the scripted model's is `scripted`."""
         return "scripted" if self.uses_scripted_model else self.model or DEFAULT_MODEL
-
-    def model_for(self, wanted: str | None) -> str:
-        """Return the model for one task: the requested one, unless all agents use the scripted model."""
-        return self.model_name if self.uses_scripted_model else wanted or self.model_name
 
     @property
     def site(self) -> str:
@@ -305,6 +339,11 @@ class Settings(BaseModel):
     def repositories_dir(self) -> Path:
         """Return the folder of the local forge's bare repositories."""
         return self.data_dir / "repos"
+
+    @property
+    def git_hooks_dir(self) -> Path:
+        """Return the folder of the hook with which git asks before it moves a ref."""
+        return self.data_dir / "git-hooks"
 
     @property
     def sandboxes_dir(self) -> Path:
@@ -348,14 +387,15 @@ _SENTENCES = {
     "finite_number": "must be a number",
     "bool_parsing": "must be true or false",
     "bool_type": "must be true or false",
-    "string_type": "must be a text",
+    "string_type": "must be a string",
     "path_type": "must be a path",
     "greater_than": "must be greater than {gt:g}",
     "greater_than_equal": "must be at least {ge:g}",
     "less_than_equal": "must be at most {le:g}",
     "string_too_short": "must have at least {min_length} characters",
     "string_pattern_mismatch": "must match {pattern}",
-    "literal_error": "must be one of {expected}",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
     "missing": "is missing",
     "extra_forbidden": "is not a known setting",
     "mapping_type": "must be a mapping",

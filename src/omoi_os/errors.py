@@ -5,6 +5,7 @@ OmoiError
 ├── SetupError             the machine lacks or refuses something; names the remedy
 ├── RequestError           the request cannot be served as sent
 │   ├── BadToken           401
+│   │   └── UnknownSandboxToken  no sandbox has this token
 │   ├── Forbidden          403
 │   ├── NotFound           404: absent or not visible to the caller
 │   ├── Conflict           409
@@ -13,9 +14,14 @@ OmoiError
 │   │   └── StaleFence     409 `stale_fence`: the token of an ended or superseded attempt
 │   ├── TooLarge           413
 │   ├── Invalid            422
+│   │   └── DestinationRefused  422: a URL leads to an address that may not be reached
 │   └── TooMany            429
 ├── NotReady               503
+│   └── DatabaseUnavailable  the same request succeeds once the database answers
 ├── DiskFull               507: a disk of the installation is full
+├── CredentialError        409: a stored secret cannot be used
+│   ├── CredentialLocked   the key that encrypted it is missing
+│   └── CredentialMissing  none applies to this person any more
 ├── ForgeError             the repository host failed or refused
 │   ├── BranchTaken        the name of a new branch is in use
 │   └── RepositoryDamaged  its files are empty or corrupt; retrying does not help
@@ -60,6 +66,13 @@ class BadToken(RequestError):
 
     status = HTTPStatus.UNAUTHORIZED
     code = "bad_token"
+
+
+class UnknownSandboxToken(BadToken):
+    """No sandbox has this token."""
+
+    def __init__(self) -> None:
+        super().__init__("this sandbox token is unknown")
 
 
 class Forbidden(RequestError):
@@ -115,6 +128,12 @@ class Invalid(RequestError):
     code = "invalid"
 
 
+class DestinationRefused(Invalid):
+    """A URL or host name leads to an address that may not be reached."""
+
+    code = "destination_refused"
+
+
 class TooMany(RequestError):
     """A limit is reached."""
 
@@ -129,11 +148,37 @@ class NotReady(OmoiError):
     code = "not_ready"
 
 
+class DatabaseUnavailable(NotReady):
+    """The database does not answer."""
+
+    def __init__(self) -> None:
+        super().__init__("the database is not available; try again in a moment")
+
+
 class DiskFull(OmoiError):
     """A disk of the installation is full; the same request succeeds once there is space."""
 
     status = HTTPStatus.INSUFFICIENT_STORAGE
     code = "disk_full"
+
+
+class CredentialError(OmoiError):
+    """A stored credential cannot be used. Other credentials are not affected."""
+
+    status = HTTPStatus.CONFLICT
+    code = "credential"
+
+
+class CredentialLocked(CredentialError):
+    """A credential cannot be decrypted: its key is missing, or its row was changed."""
+
+    code = "credential_locked"
+
+
+class CredentialMissing(CredentialError):
+    """No credential applies to a person any more."""
+
+    code = "credential_missing"
 
 
 class ForgeError(OmoiError):

@@ -95,20 +95,18 @@ class Masker:
 
 @dataclass(frozen=True, slots=True)
 class _Patterns:
-    """The compiled patterns of one set of known values."""
+    """The forms of one set of known values."""
 
-    known: re.Pattern[str] | None
-    longest: int
+    #: From the longest to the shortest, so that a form is preferred to a part of it.
+    forms: tuple[str, ...]
     #: Texts of which a JSON text must contain one to contain a secret.
     signs: tuple[str, ...]
 
     @classmethod
     def of(cls, values: Iterable[str]) -> Self:
         forms = {form for value in values for form in _forms(value)}
-        pattern = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
         return cls(
-            known=re.compile(pattern) if pattern else None,
-            longest=max((len(form) for form in forms), default=0),
+            forms=tuple(sorted(forms, key=len, reverse=True)),
             signs=(*(_escaped(form) for form in forms), *_BEGINNINGS),
         )
 
@@ -122,8 +120,9 @@ class _Patterns:
         return value, text
 
     def mask_text(self, text: str) -> str:
-        if self.known is not None:
-            text = _replace(self.known, text, longest=self.longest)
+        # Few forms are found, if any. A pattern of all of them would be tried at every character.
+        if found := [form for form in self.forms if form in text]:
+            text = _replace(re.compile("|".join(map(re.escape, found))), text, longest=len(found[0]))
         return _replace(_SHAPES, _without_keys(text), longest=_LONGEST_SHAPE)
 
     def mask(self, value: Any) -> Any:

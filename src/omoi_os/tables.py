@@ -2,9 +2,10 @@
 
 from omoi_os.accounts.models import ApiKey, BrowserSession, IdempotentRequest, SignInCode, User
 from omoi_os.audit.models import AuditEntry
+from omoi_os.credentials.models import Credential
 from omoi_os.db.base import Base
 from omoi_os.health.models import PlatformWarning
-from omoi_os.projects.models import Project
+from omoi_os.projects.models import Project, ProjectMember
 from omoi_os.sandboxes.models import (
     Installation,
     ModelReservation,
@@ -25,12 +26,14 @@ __all__ = [
     "AuditEntry",
     "Base",
     "BrowserSession",
+    "Credential",
     "IdempotentRequest",
     "Installation",
     "ModelReservation",
     "Outbox",
     "PlatformWarning",
     "Project",
+    "ProjectMember",
     "Sandbox",
     "SandboxBlob",
     "SandboxEvent",

@@ -8,12 +8,13 @@ import pytest
 from sqlalchemy import func, select
 
 from omoi_os.accounts.admin_token import ensure_admin_token, token_path
-from omoi_os.accounts.models import ApiKey, Role, User
+from omoi_os.accounts.models import ApiKey, User
 from omoi_os.accounts.service import SETTING, ensure_admin, revoke_key
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.config import Settings, load_settings
 from omoi_os.db.base import Sessions
 from omoi_os.errors import ConfigError, SetupError
+from omoi_os.visibility import Role
 
 
 def settings_in(folder: Path, **parameters: object) -> Settings:

@@ -7,7 +7,9 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import update
 
+from omoi_os.accounts.models import ApiKey
 from omoi_os.db.base import Sessions
 from tests.api.conftest import browsing, calling
 
@@ -160,3 +162,122 @@ async def test_a_changed_user_is_changed_only_where_asked(admin: httpx.AsyncClie
     assert (await admin.patch(f"/users/{user}", json={"role": "god"})).status_code == 422
     assert (await admin.patch(f"/users/{user}", json={"active": "no"})).status_code == 422
     assert (await admin.patch(f"/users/{NOBODY}", json={"name": "x"})).status_code == 404
+
+
+async def test_only_administrators_have_keys_with_the_scope_admin(app: FastAPI, admin: httpx.AsyncClient) -> None:
+    user, key = await eves_key(admin)
+    path = f"/users/{user}/api-keys"
+
+    assert [item["scope"] for item in (await admin.get(path)).json()["items"]] == ["write"]
+    assert (await admin.post(path, json={"name": "x", "scope": "admin"})).status_code == 403
+    async with calling(app, key) as eve:
+        assert (await eve.post("/auth/api-keys", json={"name": "x", "scope": "admin"})).status_code == 403
+        assert (await eve.post("/auth/api-keys", json={"name": "x"})).json()["scope"] == "write"
+    own = await admin.post("/auth/api-keys", json={"name": "x"})
+    assert (own.status_code, own.json()["scope"]) == (201, "admin")
+
+
+@pytest.mark.parametrize("stored", [None, "full", "admin"])
+async def test_a_key_of_an_earlier_release_keeps_everything_that_its_user_may_do(
+    app: FastAPI, admin: httpx.AsyncClient, sessions: Sessions, stored: str | None
+) -> None:
+    _, key = await eves_key(admin, role="admin")
+    async with sessions.begin() as session:
+        await session.execute(update(ApiKey).values(scope=stored))
+
+    async with calling(app, key) as eve:
+        assert (await eve.get("/users")).status_code == 200
+        assert (await eve.post("/auth/api-keys", json={"name": "x", "scope": "admin"})).status_code == 201
+        assert {item["scope"] for item in (await eve.get("/auth/api-keys")).json()["items"]} == {"admin"}
+
+
+async def test_a_key_shows_when_it_was_last_used_without_a_write_in_the_request(
+    app: FastAPI, admin: httpx.AsyncClient
+) -> None:
+    user, key = await eves_key(admin)
+    path = f"/users/{user}/api-keys"
+
+    async def last_used() -> str | None:
+        (listed,) = (await admin.get(path)).json()["items"]
+        found: str | None = listed["last_used_at"]
+        return found
+
+    async with calling(app, key) as eve:
+        for _ in range(3):
+            assert (await eve.get("/auth/me")).status_code == 200
+        assert await last_used() is None
+        await app.state.key_uses.close()
+        first = await last_used()
+        assert first is not None
+        assert abs(datetime.now(UTC) - datetime.fromisoformat(first)) < timedelta(minutes=1)
+
+        # Within a minute nothing more is written; after it, the next use is.
+        await eve.get("/auth/me")
+        await app.state.key_uses.close()
+        assert await last_used() == first
+        async with app.state.sessions.begin() as session:
+            earlier = datetime.now(UTC) - timedelta(minutes=2)
+            await session.execute(update(ApiKey).values(last_used_at=earlier))
+        await eve.get("/auth/me")
+        await app.state.key_uses.close()
+        assert datetime.fromisoformat(str(await last_used())) > earlier + timedelta(minutes=1)
+
+
+async def test_an_expired_key_is_refused_and_named_as_such(
+    app: FastAPI, admin: httpx.AsyncClient, sessions: Sessions
+) -> None:
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    user, key = await eves_key(admin, expires_at=soon.isoformat())
+    async with calling(app, key) as eve:
+        assert (await eve.get("/auth/me")).status_code == 200
+        async with sessions.begin() as session:
+            gone = datetime.now(UTC) - timedelta(seconds=1)
+            await session.execute(update(ApiKey).where(ApiKey.user_id == user).values(expires_at=gone))
+        refused = await eve.get("/auth/me")
+
+    assert (refused.status_code, "has expired" in refused.json()["detail"]) == (401, True)
+
+
+async def test_a_sign_in_link_invites_a_user_once(app: FastAPI, admin: httpx.AsyncClient) -> None:
+    user, _ = await eves_key(admin)
+
+    made = await admin.post(f"/users/{user}/sign-in-link")
+
+    assert (made.status_code, made.headers["Cache-Control"]) == (201, "no-store")
+    link = made.json()["url"]
+    assert link.startswith("http://omoi/sign-in?code=")
+    assert datetime.fromisoformat(made.json()["expires_at"]) > datetime.now(UTC) + timedelta(hours=23)
+    async with calling(app) as browser, calling(app) as thief:
+        browser.headers["Origin"] = "http://omoi"
+        assert (await browser.get(link)).status_code == 303
+        assert (await browser.get("/auth/me")).json()["email"] == EVE["email"]
+        assert (await thief.get(link)).status_code == 403
+    (entry,) = (await admin.get("/audit", params={"kind": "sign_in_link_created"})).json()["items"]
+    assert (entry["actor_id"], entry["subject"]) == ("root@example.org", EVE["email"])
+    assert link.partition("code=")[2] not in str(entry)
+
+
+async def test_a_sign_in_link_is_for_administrators_to_create_and_for_active_users(
+    app: FastAPI, admin: httpx.AsyncClient, ada: httpx.AsyncClient
+) -> None:
+    user, key = await eves_key(admin)
+    path = f"/users/{user}/sign-in-link"
+
+    assert (await ada.post(path)).status_code == 403
+    async with calling(app, key) as eve:
+        assert (await eve.post(path)).status_code == 403
+    assert (await admin.post(f"/users/{NOBODY}/sign-in-link")).status_code == 404
+    link = (await admin.post(path)).json()["url"]
+    await admin.delete(f"/users/{user}")
+    assert (await admin.post(path)).status_code == 409
+    async with calling(app) as browser:
+        assert (await browser.get(link)).status_code == 403
+
+
+async def test_a_sign_in_link_leads_to_the_public_url(app: FastAPI, admin: httpx.AsyncClient) -> None:
+    user, _ = await eves_key(admin)
+    app.state.settings = app.state.settings.model_copy(update={"public_url": "https://omoi.example.org/"})
+
+    made = (await admin.post(f"/users/{user}/sign-in-link")).json()["url"]
+
+    assert made.startswith("https://omoi.example.org/sign-in?code=")

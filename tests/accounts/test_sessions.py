@@ -84,9 +84,9 @@ async def test_what_is_long_over_is_forgotten(sessions: Sessions) -> None:
 async def test_a_link_is_for_the_first_administrator_and_carries_no_token(sessions: Sessions) -> None:
     async with sessions.begin() as session:
         with pytest.raises(SetupError, match="omoi serve"):
-            await browsers.make_link(session, base_url="http://127.0.0.1:18000", now=NOON)
+            await browsers.make_admin_link(session, base_url="http://127.0.0.1:18000", now=NOON)
         admin = await ensure_admin(session, "omoi_the_token", now=NOON)
-        link = await browsers.make_link(session, base_url="http://127.0.0.1:18000/", now=NOON)
+        link = await browsers.make_admin_link(session, base_url="http://127.0.0.1:18000/", now=NOON)
         address, _, code = link.partition("?code=")
 
         assert address == "http://127.0.0.1:18000/sign-in"

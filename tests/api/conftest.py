@@ -12,7 +12,6 @@ import pytest
 from fastapi import FastAPI
 
 from omoi_os.accounts import service as accounts
-from omoi_os.accounts.models import Role
 from omoi_os.accounts.repository import by_email
 from omoi_os.accounts.sessions import make_code
 from omoi_os.api.app import make_app
@@ -22,6 +21,7 @@ from omoi_os.db.base import Sessions
 from omoi_os.sandboxes import repository, service
 from omoi_os.sandboxes.lifecycle import SandboxState
 from omoi_os.tasks.models import Task
+from omoi_os.visibility import Role
 from tests.builders import a_work_sandbox
 
 BASE = "http://omoi/api/v1"
@@ -43,8 +43,11 @@ def bus() -> MemoryBus:
 
 
 @pytest.fixture
-def app(settings: Settings, sessions: Sessions, bus: MemoryBus) -> FastAPI:
-    return make_app(settings, sessions, bus)
+async def app(settings: Settings, sessions: Sessions, bus: MemoryBus) -> AsyncIterator[FastAPI]:
+    made = make_app(settings, sessions, bus)
+    yield made
+    # As the server does at its end: a stream leaves a connection open for the next one.
+    await made.state.hub.close()
 
 
 @asynccontextmanager

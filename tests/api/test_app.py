@@ -14,7 +14,7 @@ from omoi_os.db.base import Sessions
 from tests.api.conftest import calling
 
 PARAMETERS = {"project_id", "ticket_id", "task_id", "sandbox_id", "event_id", "user_id", "sha256"}
-PARAMETERS |= {"key_id", "session_id"}
+PARAMETERS |= {"key_id", "session_id", "credential_id"}
 
 
 @pytest.fixture

@@ -94,7 +94,8 @@ def test_every_operation_has_a_summary_and_a_description(description: dict[str, 
         assert operation.get("summary"), place
         assert _is_sentence(operation.get("description"), place), place
         for status, answer in operation["responses"].items():
-            assert answer["description"], (place, status)
+            assert _is_sentence(answer["description"], place), (place, status)
+            assert answer["description"] != "Successful Response", (place, status)
 
 
 def test_every_request_body_has_an_example_that_its_schema_allows(description: dict[str, Any], app: FastAPI) -> None:

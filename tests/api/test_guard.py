@@ -44,6 +44,12 @@ async def test_the_address_that_the_gateway_uses_is_one_of_the_names(sessions: S
     assert await answers(make_app(settings, sessions, MemoryBus()), "api.internal:1") == 200
 
 
+async def test_the_address_that_people_use_is_one_of_the_names(sessions: Sessions, short_tmp: Path) -> None:
+    settings = load_settings(environ={}, config_dir=short_tmp, data_dir=short_tmp, public_url="https://Omoi.example")
+
+    assert await answers(make_app(settings, sessions, MemoryBus()), "omoi.example") == 200
+
+
 async def test_no_answer_may_be_taken_for_something_else_or_read_by_another_site(
     ada: httpx.AsyncClient, app: FastAPI
 ) -> None:

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import httpx
 from fastapi import FastAPI
 
-from omoi_os.accounts.models import Role
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
+from omoi_os.visibility import Role
 from tests.api.conftest import a_key, calling
 from tests.builders import a_task, a_work_sandbox
 

@@ -3,10 +3,9 @@
 import asyncio
 import resource
 
+from omoi_os.conformance import collector, expect
 from omoi_os.providers.base import EndReason
 from omoi_os.providers.conformance import Bench, Check, Guarantee, limits
-from omoi_os.providers.conformance.bench import expect
-from omoi_os.providers.conformance.check import collector
 from omoi_os.providers.guest import disk_watch, launch
 
 CHECKS: list[Check] = []

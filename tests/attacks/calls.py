@@ -5,9 +5,8 @@ import errno
 import json
 import os
 
+from omoi_os.conformance import collector, expect
 from omoi_os.providers.conformance import Bench, Check, Guarantee
-from omoi_os.providers.conformance.bench import expect
-from omoi_os.providers.conformance.check import collector
 from omoi_os.providers.local.host import seccomp
 from tests.attacks.tries import expect_none
 from tests.providers.weak import is_bare

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from omoi_os.conformance import collector, expect
 from omoi_os.providers.conformance import Bench, Check, Guarantee
-from omoi_os.providers.conformance.bench import expect
-from omoi_os.providers.conformance.check import collector
 from tests.attacks.tries import expect_none
 from tests.providers.weak import is_bare
 

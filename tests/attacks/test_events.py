@@ -120,6 +120,7 @@ async def test_the_token_of_an_older_attempt_is_stale(attacker: Attacker, victim
     assert (await attacker.post(victim, EVENT))[0] == 200
     async with sessions.begin() as session:
         sandbox = await repository.lock(session, victim.id)
+        assert sandbox.task_id is not None
         (await tasks.lock(session, sandbox.task_id)).fence += 1
 
     for rest, body in (("/events", EVENT), ("/events/batch", {"events": [EVENT]})):

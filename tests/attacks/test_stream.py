@@ -104,7 +104,8 @@ async def test_what_is_gained_is_heard_and_what_is_lost_is_not(server: Server, s
 async def _give(sessions: Sessions, place: Place, person: Person) -> None:
     async with sessions.begin() as session:
         await session.execute(
-            text("UPDATE projects SET created_by = :to WHERE id = :id"), {"to": person.user.id, "id": place.project_id}
+            text("UPDATE project_members SET user_id = :to WHERE project_id = :id"),
+            {"to": person.user.id, "id": place.project_id},
         )
 
 

@@ -3,8 +3,8 @@
 import os
 from collections.abc import Collection
 
+from omoi_os.conformance import expect
 from omoi_os.providers.conformance import Bench
-from omoi_os.providers.conformance.bench import expect
 from tests.providers.weak import is_bare
 
 

@@ -3,9 +3,8 @@
 import json
 import os
 
+from omoi_os.conformance import collector, expect
 from omoi_os.providers.conformance import Bench, Check, Guarantee, host
-from omoi_os.providers.conformance.bench import expect
-from omoi_os.providers.conformance.check import collector
 from tests.attacks.tries import expect_none
 from tests.providers.weak import is_bare
 

@@ -1,9 +1,14 @@
 """What sandboxes try that is not theirs to do, as administrators find it."""
 
+import csv
+import io
+import json
+
 import httpx
 import pytest
 from fastapi import FastAPI
 
+from omoi_os.audit import export
 from omoi_os.audit.models import AuditKind
 from omoi_os.audit.trail import Entry
 from omoi_os.db.base import Sessions
@@ -150,3 +155,35 @@ async def test_entries_are_paged_filtered_and_for_administrators_only(
     assert (await ada.get("/audit")).status_code == 403
     assert (await worker.client.get("/audit")).status_code == 403
     assert (await admin.get("/audit", params={"cursor": "x"})).status_code == 422
+
+
+async def test_the_whole_trail_is_exported_page_by_page(
+    app: FastAPI, admin: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "PAGE", 2)
+    for number in range(5):
+        await app.state.trail.record(Entry(AuditKind.FOREIGN_SANDBOX, f"omoios-1-{number}", "=1+1", 'a "quoted", text'))
+
+    lines = await admin.get("/audit", params={"format": "jsonl"})
+    table = await admin.get("/audit", params={"format": "CSV", "limit": "1"})
+
+    assert lines.headers["content-type"].startswith("application/x-ndjson")
+    assert [json.loads(line) for line in lines.text.splitlines()] == await entries(admin)
+    assert table.headers["content-disposition"] == 'attachment; filename="audit.csv"'
+    rows = list(csv.DictReader(io.StringIO(table.text)))
+    assert [row["actor_id"] for row in rows] == [f"omoios-1-{number}" for number in reversed(range(5))]
+    # A spreadsheet must not run what a sandbox wrote.
+    assert {(row["subject"], row["detail"]) for row in rows} == {("'=1+1", 'a "quoted", text')}
+
+
+async def test_an_export_is_filtered_and_for_administrators_only(
+    app: FastAPI, admin: httpx.AsyncClient, ada: httpx.AsyncClient
+) -> None:
+    await app.state.trail.record(Entry(AuditKind.FOREIGN_SANDBOX, "omoios-1-1", "x", "y"))
+    await app.state.trail.record(Entry(AuditKind.CHANGED_EVENT, "omoios-1-2", "x", "y"))
+
+    found = await admin.get("/audit", params={"format": "jsonl", "kind": "changed_event"})
+
+    assert [json.loads(line)["actor_id"] for line in found.text.splitlines()] == ["omoios-1-2"]
+    assert (await ada.get("/audit", params={"format": "csv"})).status_code == 403
+    assert (await admin.get("/audit", params={"format": "xlsx"})).status_code == 422

@@ -81,7 +81,7 @@ def test_the_health_page_counts_tasks(page: Page, platform: Platform) -> None:
     task = a_run(platform, f"A run seen by everyone {uuid4().hex[:4]}", SEEN)
     platform.until(task["id"], "completed")
     page.goto("/health-overview")
-    expect(page.get_by_role("heading", name="Task queue")).to_be_visible()
+    expect(page.get_by_role("heading", name="Open tasks")).to_be_visible()
     expect(page.get_by_text(re.compile(r"Tasks per day · \d+ verified, [1-9]\d* unchecked"))).to_be_visible()
     expect(page.get_by_text("PostgreSQL")).to_be_visible()
     expect(page.locator("svg.recharts-surface").first).to_be_visible()

@@ -47,7 +47,7 @@ def test_the_first_run_leads_to_a_finished_demo(
 
     expect(page.get_by_role("heading", name="Calculate binomial coefficient")).to_be_visible()
     expect(page.get_by_text("126410606437752", exact=False).first).to_be_visible()
-    expect(page.get_by_text("feature/calculate-binomial-coefficient")).to_be_visible()
+    expect(page.get_by_text("feature/calculate-binomial-coefficient", exact=True)).to_be_visible()
     expect(page.get_by_text("passed", exact=True)).to_be_visible()
 
     page.goto("/")

@@ -75,19 +75,21 @@ def focused_in(window: Locator) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("opener", "name", "first"),
+    ("status", "opener", "name", "first"),
     [
-        ("New ticket", "New ticket", "Title"),
-        ("Open command palette", "Command palette", "Search everything"),
-        ("Cancel ticket", "Cancel this ticket?", "Keep ticket"),
-        ("Retry task", "Retry task", "Message to the agent"),
+        ("failed", "New ticket", "New ticket", "Title"),
+        ("failed", "Open command palette", "Command palette", "Search everything"),
+        ("blocked", "Cancel ticket", "Cancel this ticket?", "Keep ticket"),
+        ("failed", "Retry task", "Retry task", "Message to the agent"),
     ],
 )
 def test_a_dialog_keeps_the_focus_and_returns_it(
-    page: Page, platform: Platform, opener: str, name: str, first: str
+    page: Page, platform: Platform, status: str, opener: str, name: str, first: str
 ) -> None:
     task = platform.ticket("Nobody knows how")
     platform.until(task["id"], "failed")
+    if status == "blocked":
+        task = platform.ticket("It comes second", project_id=task["project_id"], depends_on=[task["ticket_id"]])
     page.goto(f"/tickets/{task['ticket_id']}")
     button = page.get_by_role("button", name=opener, exact=True)
     tab_to(page, button)

@@ -159,7 +159,7 @@ def test_an_interrupt_stops_the_turn_at_once_and_a_stop_the_sandbox(page: Page, 
     expect(rows(page).filter(has_text=re.compile("Interrupted")).first).to_be_visible()
     expect(row(page, "I received: Enough of that")).to_be_visible()
     expect(page.get_by_label("Message to the agent")).to_have_count(0)
-    expect(page.get_by_text("It no longer accepts messages")).to_be_visible()
+    expect(page.get_by_text("no longer accepts messages")).to_be_visible()
 
 
 def test_a_sandbox_is_stopped_when_that_is_confirmed_and_a_wrong_clock_does_not_matter(
@@ -311,6 +311,16 @@ def test_loading_a_very_long_session_continues_where_it_failed(page: Page, platf
     page.get_by_role("tab", name="Terminal").click()
     expect(page.get_by_text("3 commands")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_finished_sandbox_offers_to_create_another_ticket(page: Page, platform: Platform, run: Json) -> None:
+    platform.until(run["id"], "completed")
+    page.goto(f"/sandbox/{sandbox_of(platform, run)}")
+    expect(
+        page.get_by_text("This sandbox has ended and no longer accepts messages. The task is completed.")
+    ).to_be_visible()
+    page.get_by_role("button", name="create another ticket").click()
+    expect(page.get_by_role("dialog", name="New ticket")).to_be_visible()
 
 
 def test_a_verification_is_labelled_as_such(page: Page, platform: Platform) -> None:

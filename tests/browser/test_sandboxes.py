@@ -51,7 +51,7 @@ def test_a_prompt_starts_a_sandbox_that_waits_for_messages(page: Page, platform:
     page.get_by_role("link", name="Sandboxes", exact=True).click()
     page.get_by_role("searchbox", name="Search by ID or title").fill(sandbox_id)
     expect(page.get_by_role("row")).to_have_count(2)
-    expect(page.get_by_role("button", name=re.compile("^running 1"))).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("^Running 1"))).to_be_visible()
     page.get_by_role("button", name=f"Stop sandbox {sandbox_id}").click()
     page.get_by_role("dialog").get_by_role("button", name="Stop sandbox").click()
     expect(page.get_by_role("row").last).to_contain_text("Unchecked")

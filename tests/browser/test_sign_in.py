@@ -17,7 +17,7 @@ def test_a_link_signs_in_once(platform: Platform, open_context: Callable[..., Br
 
     second.goto(link)
     expect(second.get_by_text("omoi sign-in")).to_be_visible()
-    second.get_by_role("link", name="Go to the page").click()
+    second.get_by_role("link", name="Open OmoiOS").click()
     expect(second.get_by_role("heading", name="Sign in to OmoiOS")).to_be_visible()
 
 

@@ -1,6 +1,9 @@
 """A ticket's page: its text, its evidence and its actions."""
 
+import os
 import re
+import subprocess
+from pathlib import Path
 from uuid import uuid4
 
 from playwright.sync_api import Page, expect
@@ -43,6 +46,9 @@ def test_a_failed_task_shows_its_error_and_is_retried_with_a_message(page: Page,
     page.goto(f"/tickets/{task['ticket_id']}")
     expect(page.get_by_text(failed["error"]).first).to_be_visible()
     expect(page.get_by_role("link", name="Attempt 1", exact=True)).to_be_visible()
+    expect(page.get_by_text(failed["error"])).to_have_count(1)
+    # It has no open task, so there is nothing to cancel.
+    expect(page.get_by_role("button", name="Cancel ticket")).to_have_count(0)
     assert violations(page, "light") == []
 
     page.get_by_role("button", name="Retry task").click()
@@ -135,3 +141,39 @@ def test_modified_files_that_checks_depend_on_are_listed(page: Page, platform: P
     expect(note).to_contain_text("This change modified files that its checks depend on:")
     expect(note.get_by_role("listitem")).to_have_text(["tests/test_answer.py"])
     assert violations(page, "dark") == []
+
+
+def test_the_commands_for_the_repository_are_copied_and_work(page: Page, platform: Platform, tmp_path: Path) -> None:
+    task = platform.until(platform.ticket(f"Calculate C(50,25) {uuid4().hex[:6]}")["id"], "completed")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"/tickets/{task['ticket_id']}")
+
+    page.get_by_role("button", name="Copy clone command").click()
+    expect(page.get_by_text("Copied")).to_be_attached()
+    clone = page.evaluate("navigator.clipboard.readText()")
+    page.get_by_role("button", name="Copy fetch command").click()
+    page.wait_for_function("async before => (await navigator.clipboard.readText()) !== before", arg=clone)
+    fetch = page.evaluate("navigator.clipboard.readText()")
+
+    run(platform, tmp_path, f"{clone} work")
+    run(platform, tmp_path / "work", fetch)
+    assert run(platform, tmp_path / "work", "git rev-parse HEAD") == task["result"]["commit_sha"]
+    assert violations(page, "light") == []
+    page.goto(f"/?project={task['project_id']}")
+    expect(page.get_by_text(clone)).to_be_visible()
+
+
+def run(platform: Platform, folder: Path, command: str) -> str:
+    """Run a copied command as a person on another machine: with an API key, and without the data folder."""
+    askpass = folder.parent / "askpass"
+    askpass.write_text('#!/bin/sh\nprintf "%s\\n" "$TEST_KEY"\n')
+    askpass.chmod(0o700)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "GIT_ASKPASS": str(askpass),
+        "TEST_KEY": platform.token,
+    }
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()

@@ -24,9 +24,10 @@ def test_a_warning_is_shown_on_every_page_until_it_is_cleared(page: Page, platfo
         assert violations(page, "light") == []
         banner.get_by_role("link").click()
         expect(page.get_by_role("heading", name="Needs attention")).to_be_visible()
-        expect(page.get_by_role("listitem").filter(has_text="The disk of this test is full")).to_contain_text("since")
+        warning = page.get_by_role("listitem").filter(has_text="The disk of this test is full")
+        expect(warning).to_contain_text("First reported")
         assert violations(page, "dark") == []
         database.execute("DELETE FROM platform_warnings WHERE key = 'test_disk'")
     page.reload()
-    expect(page.get_by_role("heading", name="Task queue")).to_be_visible()
+    expect(page.get_by_role("heading", name="Open tasks")).to_be_visible()
     expect(page.get_by_text("The disk of this test is full")).to_have_count(0)

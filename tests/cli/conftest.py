@@ -1,4 +1,4 @@
-"""A platform and an API alone, for all tests of the operator's commands: each makes what it looks at itself."""
+"""A platform and an API alone, for all tests of the operator's commands: each test creates its own data."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Desk:
-    """An API without an orchestrator, at which an operator sits."""
+    """An API without an orchestrator, and the commands that use it."""
 
     api: ApiProcess
     database_url: str
@@ -42,7 +42,7 @@ class Desk:
         )
 
     def reporters(self, count: int) -> list[Reporter]:
-        """Sandboxes at work."""
+        """Return reporters of running sandboxes."""
 
         async def make() -> list[Reporter]:
             async with sessions_on(self.database_url) as sessions:
@@ -67,7 +67,7 @@ class Desk:
         return httpx.get(f"{self.api.url}/api/v1{path}", headers=headers, trust_env=False)
 
     def change(self, reporter: Reporter, *, task: Json | None = None, **columns: Any) -> None:
-        """Write into a sandbox's row and its task's."""
+        """Change the rows of a sandbox and of its task."""
 
         async def write() -> None:
             async with sessions_on(self.database_url) as sessions, sessions.begin() as session:
@@ -93,7 +93,7 @@ def desk(postgres: str) -> Iterator[Desk]:
 
 @pytest.fixture(scope="session")
 def platform(prepared: Path) -> Iterator[Platform]:
-    """All of it, with an orchestrator and the scripted model."""
+    """The whole platform, with an orchestrator and the scripted model."""
     with one_for_all(prepared, place=IN_MEMORY) as shared:
         yield shared
 

@@ -93,7 +93,7 @@ def test_a_script_that_cannot_be_played_refuses_to_start_with_one_line(short_tmp
 
 
 @pytest.mark.parametrize("command", ["api", "gateway", "orchestrator"])
-def test_a_part_without_a_database_says_what_to_do(command: str, tmp_path: Path) -> None:
+def test_a_process_without_a_database_prints_what_to_do(command: str, tmp_path: Path) -> None:
     answer = omoi(command, OMOI_DATA_DIR=f"/tmp/{tmp_path.name[:20]}-none")
 
     assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)
@@ -109,7 +109,7 @@ def test_a_database_that_does_not_answer_is_one_line() -> None:
     assert "hush-hush" not in answer.stderr
 
 
-def test_an_option_wins_over_the_environment_and_a_folder_that_cannot_be_made_is_named() -> None:
+def test_an_option_overrides_the_environment_and_a_folder_that_cannot_be_created_is_named() -> None:
     answer = omoi("serve", "--data-dir", "/proc/none", OMOI_DATA_DIR="/tmp")
 
     assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)

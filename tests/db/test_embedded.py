@@ -146,7 +146,7 @@ async def test_a_database_of_another_version_is_refused_by_name(data_dir: Path) 
     cluster(data_dir).mkdir(parents=True)
     (cluster(data_dir) / "PG_VERSION").write_text("16\n")
 
-    with pytest.raises(SetupError, match=r"PostgreSQL 16 and this release brings 18"):
+    with pytest.raises(SetupError, match=r"PostgreSQL 16 and this release has 18"):
         await embedded.start(data_dir)
 
 

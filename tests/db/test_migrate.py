@@ -8,11 +8,18 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import AsyncSession
 
+from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import make_engine
 from omoi_os.db.migrate import alembic_config, upgrade
 from omoi_os.errors import SetupError
+from omoi_os.protocol.events import EventType
+from omoi_os.sandboxes.ingest.event_log import append_platform_event
+from omoi_os.sandboxes.models import ModelReservation, Transcript
 from omoi_os.tables import metadata
+from tests.builders import a_spec_sandbox, a_work_sandbox
+from tests.conftest import NOON
 
 
 async def test_models_and_migrations_agree(database_url: str) -> None:
@@ -141,3 +148,27 @@ async def test_tickets_of_an_earlier_release_get_the_status_failed(database_url:
     await engine.dispose()
 
     assert {row.title: row.status for row in rows} == {title: title for title in tasks}
+
+
+async def test_the_schema_without_specs_keeps_the_transcripts_of_tasks(database_url: str) -> None:
+    engine = make_engine(database_url)
+    async with AsyncSession(engine, expire_on_commit=False) as session, session.begin():
+        bus = MemoryBus()
+        worked, _ = await a_work_sandbox(session, bus, now=NOON)
+        served, _ = await a_spec_sandbox(session, now=NOON)
+        for sandbox in (worked, served):
+            append_platform_event(session, sandbox, EventType.SANDBOX_STARTED, {}, now=NOON)
+            session.add(Transcript(sandbox_id=sandbox.id, session_id="s", received_bytes=0, size_bytes=0))
+        for subject in ({"task_id": worked.task_id}, {"spec_id": served.spec_id}):
+            session.add(ModelReservation(id=uuid4(), gateway_id=uuid4(), amount_usd=1.0, expires_at=NOON, **subject))
+    async with engine.begin() as connection:
+        await connection.run_sync(lambda sync: command.downgrade(alembic_config(sync), "0017"))
+        transcripts = (await connection.execute(text("SELECT sandbox_id, task_id FROM session_transcripts"))).all()
+        reserved = (await connection.execute(text("SELECT task_id FROM model_reservations"))).scalars().all()
+        await connection.run_sync(lambda sync: command.upgrade(alembic_config(sync), "head"))
+        kept = (await connection.execute(text("SELECT id, task_id, spec_id FROM sandboxes"))).all()
+    await engine.dispose()
+
+    assert [tuple(row) for row in transcripts] == [(worked.id, worked.task_id)]
+    assert list(reserved) == [worked.task_id]
+    assert [tuple(row) for row in kept] == [(worked.id, worked.task_id, None)]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from omoi_os.config import Settings
+from omoi_os.conformance import collector
 from omoi_os.forges.bare import git
 from omoi_os.forges.base import Forge
 from omoi_os.forges.conformance import CHECKS, Bench, Check, Guarantee, Outcome, Result, judge, run
-from omoi_os.forges.conformance.check import collector
 from omoi_os.forges.local.forge import LocalForge
 from omoi_os.forges.mirrors import Mirrors
 from omoi_os.forges.registry import FORGES, make_forge, make_mirrors
@@ -168,12 +168,12 @@ async def test_what_was_acknowledged_survives_a_power_cut(
 def two_checks() -> list[Check]:
     found: list[Check] = []
 
-    @collector(found, Guarantee.HOLDING)
+    @collector(found)(Guarantee.HELD_BRANCHES)
     async def broken_check(bench: Bench) -> None:
         """It is broken."""
         raise ValueError("out of order")
 
-    @collector(found, Guarantee.HEADS)
+    @collector(found)(Guarantee.HEADS)
     async def endless_check(bench: Bench) -> None:
         """It never ends."""
         await asyncio.Event().wait()
@@ -194,7 +194,7 @@ async def test_a_run_reports_each_result_and_continues_after_a_failure(bench: Be
     ]
 
 
-@pytest.mark.parametrize("key", ["broken_check", Guarantee.HOLDING])
+@pytest.mark.parametrize("key", ["broken_check", Guarantee.HELD_BRANCHES])
 async def test_a_known_gap_is_reported_with_its_reason(bench: Bench, key: str) -> None:
     bench.gaps = {key: "the host has no locks"}
 

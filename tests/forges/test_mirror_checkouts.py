@@ -12,7 +12,7 @@ from omoi_os.forges.base import Repository
 from omoi_os.forges.local.forge import LocalForge
 from omoi_os.forges.mirrors import Mirrors
 from omoi_os.protocol import paths
-from omoi_os.providers import prepared
+from omoi_os.providers import checkout_folder
 
 
 def git(*arguments: str | Path, at: Path) -> str:
@@ -83,7 +83,7 @@ async def test_a_checkout_holds_the_default_branch_and_nothing_else(
 ) -> None:
     git("push", "-q", forge.path(repository), "HEAD:refs/heads/wip/other", at=seed)
 
-    tree = prepared.tree_of(await prepared_by(forge, repository))
+    tree = checkout_folder.tree_of(await prepared_by(forge, repository))
 
     assert sorted(path.name for path in tree.iterdir()) == sorted([".git", *git("ls-files", at=seed).splitlines()])
     assert (tree / "run").stat().st_mode & 0o111
@@ -95,7 +95,7 @@ async def test_a_checkout_holds_the_default_branch_and_nothing_else(
 
 
 async def test_inside_git_finds_every_file_unchanged(forge: LocalForge, repository: Repository, tmp_path: Path) -> None:
-    tree = prepared.tree_of(await prepared_by(forge, repository))
+    tree = checkout_folder.tree_of(await prepared_by(forge, repository))
     # As inside a sandbox, with the mirror at its path there.
     (tree / ".git" / "objects" / "info" / "alternates").write_text(f"{forge.path(repository)}/objects\n")
 
@@ -107,14 +107,14 @@ async def test_an_unused_checkout_is_brought_up_to_date_in_place(
     forge: LocalForge, repository: Repository, seed: Path
 ) -> None:
     old = await prepared_by(forge, repository)
-    kept = (prepared.tree_of(old) / "1.txt").stat()
+    kept = (checkout_folder.tree_of(old) / "1.txt").stat()
     made = change(forge, repository, seed)
 
     new = await prepared_by(forge, repository)
 
-    assert (prepared.tree_of(new) / "0.txt").read_text() == "changed\n"
-    assert (prepared.tree_of(new) / "1.txt").stat().st_ino == kept.st_ino
-    assert (prepared.tree_of(new) / paths.PREPARED).read_text() == made
+    assert (checkout_folder.tree_of(new) / "0.txt").read_text() == "changed\n"
+    assert (checkout_folder.tree_of(new) / "1.txt").stat().st_ino == kept.st_ino
+    assert (checkout_folder.tree_of(new) / paths.PREPARED).read_text() == made
     assert versions(forge, repository) == [new.name]
 
 
@@ -124,14 +124,14 @@ async def test_a_checkout_in_use_stays_as_it_is_until_its_sandbox_is_gone(
     old = await prepared_by(forge, repository)
     sandbox = tmp_path / "omoios-1"
     sandbox.mkdir()
-    assert prepared.use(old, sandbox)
+    assert checkout_folder.use(old, sandbox)
     change(forge, repository, seed)
 
     new = await prepared_by(forge, repository)
 
     assert new != old
-    assert (prepared.tree_of(old) / "0.txt").read_text() == "0\n"
-    assert (prepared.tree_of(new) / "0.txt").read_text() == "changed\n"
+    assert (checkout_folder.tree_of(old) / "0.txt").read_text() == "0\n"
+    assert (checkout_folder.tree_of(new) / "0.txt").read_text() == "changed\n"
     assert versions(forge, repository) == sorted([old.name, new.name])
 
     sandbox.rmdir()

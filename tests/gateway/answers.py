@@ -1,4 +1,4 @@
-"""What models answer in these tests, and what was charged and kept of it."""
+"""Answers of models in these tests, and the charged and stored usage."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -26,7 +26,7 @@ BODY = {"model": "claude-sonnet-4-5", "stream": True, "messages": [{"role": "use
 
 
 async def spent(sessions: Sessions, gateway_socket: GatewaySocket) -> tuple[float, int]:
-    """What the sandbox and, the same, its task have been charged."""
+    """Return what the sandbox was charged, which equals what its task was charged."""
     async with sessions() as session:
         sandbox, task = (
             await session.get(Sandbox, gateway_socket.sandbox.id),

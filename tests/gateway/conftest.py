@@ -1,4 +1,4 @@
-"""A gateway with its gateway sockets, a model's host and an API behind it that tell what they were asked."""
+"""A gateway with its gateway sockets, a model's host and an API behind it that record their requests."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -32,7 +32,7 @@ def bus(database_url: str) -> PostgresBus:
 
 
 @asynccontextmanager
-async def _listening(host: Host) -> AsyncIterator[Host]:
+async def listening(host: Host) -> AsyncIterator[Host]:
     app = web.Application(client_max_size=1 << 30)
     app.router.add_route("*", "/{path:.*}", host.handle)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
@@ -48,14 +48,14 @@ async def _listening(host: Host) -> AsyncIterator[Host]:
 @pytest.fixture
 async def model() -> AsyncIterator[Host]:
     """The model's host."""
-    async with _listening(Host()) as host:
+    async with listening(Host()) as host:
         yield host
 
 
 @pytest.fixture
 async def api() -> AsyncIterator[Host]:
     """The API as far as the gateway can see it."""
-    async with _listening(Host()) as host:
+    async with listening(Host()) as host:
         yield host
 
 

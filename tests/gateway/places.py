@@ -1,4 +1,4 @@
-"""What is on either side of the gateway."""
+"""The sandbox and the hosts on either side of the gateway."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ async def _nothing(_request: web.Request) -> web.StreamResponse:
 
 @dataclass
 class Host:
-    """A server behind the gateway: keeps what it was asked and answers as the test says."""
+    """A server behind the gateway: records requests and answers as the test wants."""
 
     answer: Callable[[web.Request], Awaitable[web.StreamResponse]] = _nothing
     url: str = ""
@@ -65,7 +65,7 @@ class GatewaySocket:
         return f"/api/v1/sandboxes/{self.sandbox.id}"
 
     def client(self, *, token: str | None = None, **headers: str) -> ClientSession:
-        """A client that comes in by this gateway socket, with its own token or another."""
+        """Return a client of this gateway socket, with its own token or another."""
         sent = {"Authorization": f"Bearer {self.token if token is None else token}", **headers}
         if token == "":
             del sent["Authorization"]

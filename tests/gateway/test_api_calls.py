@@ -72,7 +72,7 @@ async def test_no_other_call_reaches_the_api(
     assert api.asked == []
 
 
-async def test_another_sandbox_s_calls_are_not_there_and_noted(
+async def test_calls_for_another_sandbox_are_not_found_and_audited(
     open_socket: OpenSocket, start: Start, api: Host, sessions: Sessions
 ) -> None:
     gateway_socket, other = await open_socket(), await open_socket()
@@ -97,7 +97,7 @@ async def test_another_sandbox_s_calls_are_not_there_and_noted(
     )
 
 
-async def test_an_api_that_is_not_there_is_one_to_ask_again(open_socket: OpenSocket, start: Start) -> None:
+async def test_an_unreachable_api_is_answered_with_a_retryable_error(open_socket: OpenSocket, start: Start) -> None:
     gateway_socket = await open_socket()
     await start(api_url="http://127.0.0.1:9")
 
@@ -108,7 +108,7 @@ async def test_an_api_that_is_not_there_is_one_to_ask_again(open_socket: OpenSoc
 
 
 async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """An API that looks at the length only and hangs up."""
+    """An API that reads only the length and closes the connection."""
     asked = await reader.readuntil(b"\r\n\r\n")
     assert b"100-continue" in asked
     writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno.")
@@ -125,7 +125,7 @@ async def test_a_refusal_is_heard_before_a_large_body_is_sent(open_socket: OpenS
                 assert (answer.status, await answer.read()) == (413, b"no.")
 
 
-async def test_a_large_body_arrives_whole(open_socket: OpenSocket, start: Start, api: Host) -> None:
+async def test_a_large_body_arrives_completely(open_socket: OpenSocket, start: Start, api: Host) -> None:
     gateway_socket = await open_socket()
     await start()
     body = bytes(range(256)) * 40_000

@@ -1,4 +1,4 @@
-"""On a full disk model calls and pushes are held back; they go on when there is space."""
+"""On a full disk model calls and pushes are held back; they continue when there is space."""
 
 import asyncio
 from pathlib import Path

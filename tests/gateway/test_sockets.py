@@ -1,4 +1,4 @@
-"""GatewaySockets open and close with the rows of their sandboxes."""
+"""Gateway sockets open and close with the rows of their sandboxes."""
 
 import asyncio
 import stat
@@ -13,7 +13,7 @@ from omoi_os.audit.trail import Trail
 from omoi_os.bus.postgres import PostgresBus
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
-from omoi_os.errors import SetupError
+from omoi_os.errors import SetupError, UnknownSandboxToken
 from omoi_os.gateway.callers import Callers
 from omoi_os.gateway.server import serving
 from omoi_os.gateway.sockets import MAX_CONNECTIONS, GatewaySockets
@@ -27,7 +27,7 @@ from tests.gateway.places import GatewaySocket
 
 
 class WatchedSockets(GatewaySockets):
-    """GatewaySockets that tell when they have looked at one sandbox."""
+    """GatewaySockets that report when they have processed one sandbox."""
 
     compared: asyncio.Queue[str]
 
@@ -95,7 +95,7 @@ async def test_only_the_folders_above_keep_others_out(open_socket: OpenSocket, s
     assert stat.S_IMODE(gateway_socket.socket.parent.stat().st_mode) == 0o755
 
 
-async def test_a_sandbox_that_opens_too_many_connections_is_hung_up_on_and_others_are_not(
+async def test_a_sandbox_that_opens_too_many_connections_is_disconnected_and_others_are_not(
     open_socket: OpenSocket, start: Start
 ) -> None:
     greedy, other = await open_socket(), await open_socket()
@@ -114,7 +114,7 @@ async def test_a_sandbox_that_opens_too_many_connections_is_hung_up_on_and_other
         writer.close()
 
 
-async def test_a_restarted_gateway_takes_over_the_same_name(
+async def test_a_restarted_gateway_reuses_the_socket_s_name(
     open_socket: OpenSocket, settings: Settings, database_url: str, bus: PostgresBus
 ) -> None:
     gateway_socket = await open_socket()
@@ -129,7 +129,7 @@ async def test_a_restarted_gateway_takes_over_the_same_name(
         assert [path.name for path in gateway_socket.socket.parent.iterdir()] == ["gateway.sock"]
 
 
-async def test_what_ended_while_no_gateway_ran_is_cleared_away(
+async def test_sockets_of_sandboxes_that_ended_without_a_gateway_are_removed(
     open_socket: OpenSocket, settings: Settings, database_url: str, bus: PostgresBus, sessions: Sessions
 ) -> None:
     gateway_socket = await open_socket()
@@ -159,6 +159,10 @@ async def test_no_token_and_an_unknown_one_are_401_and_another_sandbox_s_is_404(
 
     assert await status_of(gateway_socket, token="") == 401
     assert await status_of(gateway_socket, token="sbx_unknown") == 401
+    async with gateway_socket.client() as client:
+        headers = {"Authorization": "Bearer sbx_unknown"}
+        async with client.get(f"{gateway_socket.own}/task", headers=headers) as answer:
+            assert (await answer.json())["detail"] == str(UnknownSandboxToken())
     assert await status_of(gateway_socket, token=other.token) == 404
     assert await status_of(gateway_socket) == 403
 
@@ -172,7 +176,7 @@ async def ask_over_tcp(runner: web.AppRunner, gateway_socket: GatewaySocket) -> 
             return answer.status, await answer.json(content_type=None)
 
 
-async def test_over_tcp_the_token_alone_tells_who_is_calling(open_socket: OpenSocket, start: Start) -> None:
+async def test_over_tcp_the_token_alone_identifies_the_sandbox(open_socket: OpenSocket, start: Start) -> None:
     gateway_socket = await open_socket()
 
     assert await ask_over_tcp(await start(), gateway_socket) == (200, {})

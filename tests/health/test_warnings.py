@@ -10,7 +10,7 @@ from omoi_os.config import Settings
 from omoi_os.db.base import Sessions, plain_url
 from omoi_os.health import warnings
 from omoi_os.health.api_warnings import START, Attendance
-from omoi_os.health.presence import presence
+from omoi_os.health.orchestrator_presence import presence
 from tests.api.conftest import calling
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)

@@ -10,7 +10,7 @@ from omoi_os.api.app import make_app
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.config import Settings
 from omoi_os.db.base import make_engine, make_sessions
-from omoi_os.errors import TooMany
+from omoi_os.errors import DatabaseUnavailable, TooMany
 from tests.api.conftest import Worker, calling
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
@@ -132,6 +132,7 @@ async def test_a_database_that_is_away_is_a_503_and_never_a_false_answer(setting
             answer = await client.request(method, path, json={"event_type": "agent.message"})
             assert_problem(answer, 503, "not_ready")
             assert answer.headers["retry-after"] == "1"
+            assert answer.json()["detail"] == str(DatabaseUnavailable())
             assert str(settings.data_dir) not in answer.text
         assert_problem(await root.get("/ready"), 503, "not_ready")
         assert (await root.get("/health")).status_code == 200

@@ -7,10 +7,11 @@ import pytest
 from sqlalchemy import event, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.accounts.models import Role, User
+from omoi_os.accounts.models import User
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
 from omoi_os.monitoring import repository
+from omoi_os.visibility import Role
 from tests.builders import a_task, a_user
 
 HISTORY = 20_000

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions, plain_url
-from omoi_os.health.presence import presence
+from omoi_os.health.orchestrator_presence import presence
 from omoi_os.sandboxes.lifecycle import SandboxState
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.lifecycle import TaskState

@@ -219,7 +219,7 @@ async def test_a_damaged_repository_fails_its_task_once_and_is_named(
     await _turns_until(context, is_over)
 
     found = await _read(sessions, Task, task.id)
-    assert "refs/heads/main is empty or torn" in found.error
+    assert "refs/heads/main is empty or incomplete" in found.error
     assert found.attempt == 1
     async with sessions() as reading:
         (warning,) = await warnings.current(reading, now=context.now())

@@ -40,6 +40,14 @@ async def test_a_project_is_made_with_defaults_and_shown(ada: httpx.AsyncClient)
     assert (made.json()["forge"], made.json()["default_branch"]) == ("local", "main")
 
 
+async def test_a_project_names_its_clone_url(ada: httpx.AsyncClient) -> None:
+    made = (await ada.post("/projects", json={"name": "Tools"})).json()
+    listed = (await ada.get("/projects")).json()["items"]
+
+    assert made["clone_url"] == f"http://127.0.0.1:18000/git/{made['id']}.git"
+    assert [project["clone_url"] for project in listed] == [made["clone_url"]]
+
+
 async def test_only_an_administrator_changes_a_project_s_weight(
     ada: httpx.AsyncClient, admin: httpx.AsyncClient
 ) -> None:

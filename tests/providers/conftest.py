@@ -20,7 +20,7 @@ Probe = Callable[..., Awaitable[ExecResult]]
 
 
 def processes_below(root: Path) -> list[str]:
-    """The command lines of the supervisors that hold sandboxes of this folder."""
+    """Return the command lines of the supervisors of this folder's sandboxes."""
     found = []
     for entry in Path("/proc").iterdir():
         try:

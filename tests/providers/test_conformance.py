@@ -1,4 +1,4 @@
-"""The suite itself: against a provider with no walls and no limits, every check of a wall or a limit must fail."""
+"""The suite itself: against a provider without isolation and limits, every check of those must fail."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from omoi_os.conformance import collector
 from omoi_os.providers.base import Resources
 from omoi_os.providers.conformance import (
     CHECKS,
@@ -21,7 +22,6 @@ from omoi_os.providers.conformance import (
     run,
 )
 from omoi_os.providers.conformance.bench import SMALL
-from omoi_os.providers.conformance.check import collector
 from tests.providers.weak import WeakProvider, bare_bench
 
 WALLS = (
@@ -60,7 +60,7 @@ async def test_a_missing_wall_is_seen(check: Check, bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("check", [check for check in CHECKS if check.name in BASICS], ids=str)
-async def test_what_needs_no_wall_passes_without_one(check: Check, bench: Bench) -> None:
+async def test_checks_that_need_no_isolation_pass_without_it(check: Check, bench: Bench) -> None:
     result = await judge(bench, check)
 
     assert result.outcome is Outcome.PASSED, result.sentence
@@ -88,7 +88,7 @@ def two_checks() -> list[Check]:
     return found
 
 
-async def test_a_run_tells_each_result_at_once_and_goes_on_after_a_failure(bench: Bench) -> None:
+async def test_each_result_is_reported_at_once_and_the_suite_continues_after_a_failure(bench: Bench) -> None:
     told: list[Result] = []
 
     report = await run(bench, list(reversed(two_checks())), on_result=told.append)
@@ -99,7 +99,7 @@ async def test_a_run_tells_each_result_at_once_and_goes_on_after_a_failure(bench
 
 
 @pytest.mark.parametrize("key", ["broken", Guarantee.PIDS])
-async def test_a_known_gap_is_told_with_its_reason(bench: Bench, key: str) -> None:
+async def test_a_known_gap_is_reported_with_its_reason(bench: Bench, key: str) -> None:
     bench.gaps = {key: "it has no counter"}
 
     report = await run(bench, two_checks())
@@ -118,7 +118,7 @@ async def test_a_limit_that_the_provider_warns_about_is_a_gap_and_others_are_not
     assert not {Guarantee.CPU, Guarantee.DISK} & gaps.keys()
 
 
-async def test_a_provider_names_its_own_gaps_and_the_least_that_it_gives(tmp_path: Path) -> None:
+async def test_a_provider_declares_its_gaps_and_its_smallest_resources(tmp_path: Path) -> None:
     class Coarse(WeakProvider):
         gaps = {"broken": "it is made of one piece"}
         smallest = Resources(1 << 30, cpus=1, pids=1, disk_bytes=1)

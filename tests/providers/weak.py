@@ -1,4 +1,4 @@
-"""A provider with no walls and no limits: the positive control of everything that is said to be walled off."""
+"""A provider without isolation and limits: the positive control of the isolation tests."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ from omoi_os.providers.conformance.bench import SMALL
 
 
 def is_bare(bench: Bench) -> bool:
-    """Whether what is tried there happens to this machine itself."""
+    """Return whether attempts there affect this machine itself."""
     return bench.provider.name.startswith("weak")
 
 

@@ -23,6 +23,7 @@ async def _ended(session: AsyncSession, *, task_too: bool = True) -> Sandbox:
     sandbox, _ = await a_work_sandbox(session, bus, now=NOON)
     await service.end(session, bus, sandbox, state=SandboxState.STOPPED, reason="done", now=NOON)
     if task_too:
+        assert sandbox.task_id is not None
         task = await tasks_repository.lock(session, sandbox.task_id)
         await tasks.fail(session, bus, task, reason="enough", now=NOON)
     await session.commit()

@@ -50,6 +50,7 @@ MORE = [
     "pruned_at",
     "salvage",
     "simulated_cost_usd",
+    "spec_id",
     "task_title",
 ]
 
@@ -155,7 +156,7 @@ async def test_a_number_beyond_a_gap_or_used_for_another_event_is_a_conflict(wor
     other = await worker.client.post(path, json=event | {"event_id": "second"})
 
     assert (beyond.status_code, "send seq 1 first" in beyond.json()["detail"]) == (409, True)
-    assert (other.status_code, "first one stays" in other.json()["detail"]) == (409, True)
+    assert (other.status_code, "first event is kept" in other.json()["detail"]) == (409, True)
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,11 @@ import httpx
 from websockets.asyncio.client import ClientConnection, connect
 
 from omoi_os.accounts import service as accounts
-from omoi_os.accounts.models import Role, User
+from omoi_os.accounts.models import User
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.config import load_settings
 from omoi_os.db.base import Sessions
+from omoi_os.visibility import Role
 from tests.api.test_server import free_port, running
 from tests.builders import a_project, a_task, a_ticket, a_user, a_work_sandbox
 

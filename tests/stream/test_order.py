@@ -12,7 +12,7 @@ from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes import repository
 from omoi_os.sandboxes.ingest.event_log import append_platform_event
 from omoi_os.stream import reader
-from omoi_os.stream.models import Change
+from omoi_os.stream.models import Change, Outbox
 from omoi_os.stream.outbox import publish, publish_events
 from omoi_os.stream.position import Position
 from tests.builders import a_project, a_work_sandbox
@@ -39,7 +39,7 @@ async def test_what_commits_late_is_neither_skipped_nor_told_early(
         project = await a_project(session)
     _, end = await _told(connection)
     async with sessions() as early, sessions() as late:
-        publish(early, Change.TICKET_STATUS, {"who": "early"}, project_id=project.id)
+        early.add(Outbox(change=Change.TICKET_STATUS, project_id=project.id, data={"who": "early"}))
         await early.flush()
         publish(late, Change.TICKET_STATUS, {"who": "late"}, project_id=project.id)
         await late.commit()
@@ -78,7 +78,7 @@ async def test_a_read_resumes_in_the_middle_of_a_run(connection: AsyncConnection
         sandbox, _ = await a_work_sandbox(session, MemoryBus(), now=NOON)
         for _ in range(1200):
             append_platform_event(session, sandbox, EventType.SANDBOX_STARTED, {}, now=NOON)
-        await session.flush()
+    async with sessions.begin() as session:
         await session.execute(text("DELETE FROM outbox"))
         publish_events(
             session, project_id=sandbox.project_id, sandbox_id=sandbox.id, first_seq=1, last_seq=sandbox.last_seq

@@ -134,6 +134,6 @@ async def test_who_loses_the_project_hears_no_more(server: Server, sessions: Ses
             blocks = _blocks(response)
             await anext(blocks)
             async with sessions.begin() as session:
-                await session.execute(text("UPDATE projects SET created_by = :bob"), {"bob": bob.user.id})
+                await session.execute(text("UPDATE project_members SET user_id = :bob"), {"bob": bob.user.id})
             await place.post(client, 1)
             assert [number async for number, _ in blocks] == []

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from omoi_os.bus.base import Topic
+from omoi_os.bus.base import Topic, Wakeup
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
@@ -24,6 +24,7 @@ async def test_a_quick_ticket_becomes_one_task_at_once(ada: httpx.AsyncClient) -
     (task,) = ticket["tasks"]
     assert task["branch_name"] == "feature/calculate-binomial-coefficient"
     assert (task["status"], task["attempt"], task["title"]) == ("pending", 1, ticket["title"])
+    assert ticket.pop("project_created") is True
     assert (await ada.get(f"/tickets/{ticket['id']}")).json() == ticket
 
 
@@ -46,22 +47,18 @@ async def test_a_ticket_tells_what_it_has_spent_and_where_agents_are_at_it(
 
 
 async def test_a_new_ticket_wakes_the_dispatcher(ada: httpx.AsyncClient, bus: MemoryBus) -> None:
-    async with bus.listen(Topic.TASKS) as wakeups:
+    async with bus.listen(Topic.WORK) as wakeups:
         assert (await anext(wakeups)).resync
-        ticket = await post_ticket(ada)
-        wakeup = await asyncio.wait_for(anext(wakeups), 5)
-
-    assert wakeup.key == ticket["tasks"][0]["id"]
+        await post_ticket(ada)
+        assert await asyncio.wait_for(anext(wakeups), 5) == Wakeup(Topic.WORK, "")
 
 
 async def test_a_change_of_a_ticket_wakes_the_dispatcher_for_its_tasks(ada: httpx.AsyncClient, bus: MemoryBus) -> None:
     ticket = await post_ticket(ada)
-    async with bus.listen(Topic.TASKS) as wakeups:
+    async with bus.listen(Topic.WORK) as wakeups:
         await anext(wakeups)
         await ada.patch(f"/tickets/{ticket['id']}", json={"priority": "HIGH"})
-        wakeup = await asyncio.wait_for(anext(wakeups), 5)
-
-    assert wakeup.key == ticket["tasks"][0]["id"]
+        assert await asyncio.wait_for(anext(wakeups), 5) == Wakeup(Topic.WORK, "")
 
 
 async def test_a_repository_named_twice_is_one_project(ada: httpx.AsyncClient) -> None:
@@ -183,6 +180,7 @@ async def test_a_cancelled_ticket_cancels_its_task_and_stays_so(ada: httpx.Async
 @pytest.mark.parametrize("change", [{"status": "done"}, {"title": ""}, {"title": None}, {"project_id": str(uuid4())}])
 async def test_a_bad_change_is_refused(ada: httpx.AsyncClient, change: dict[str, object]) -> None:
     ticket = await post_ticket(ada)
+    del ticket["project_created"]
 
     assert (await ada.patch(f"/tickets/{ticket['id']}", json=change)).status_code == 422
     assert (await ada.get(f"/tickets/{ticket['id']}")).json() == ticket

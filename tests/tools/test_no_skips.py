@@ -28,7 +28,7 @@ def run(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("text", [SKIPS_ONE, SKIPS_ALL])
-def test_a_skip_fails_the_run_with_its_reason(tmp_path: Path, text: str) -> None:
+def test_a_skipped_test_fails_the_run_with_its_reason(tmp_path: Path, text: str) -> None:
     answer = run(tmp_path, text)
 
     assert answer.returncode != 0

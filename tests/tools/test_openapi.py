@@ -14,7 +14,7 @@ __all__ = ["app", "bus", "settings"]
 TOOL = Path(__file__).parents[2] / "tools" / "openapi.py"
 
 
-def test_it_prints_what_a_server_answers_with(app: FastAPI) -> None:
+def test_it_prints_the_document_that_a_server_returns(app: FastAPI) -> None:
     printed = subprocess.run([sys.executable, str(TOOL)], capture_output=True, text=True, timeout=120, check=True)
 
     assert json.loads(printed.stdout) == json.loads(json.dumps(app.openapi()))

@@ -1,4 +1,4 @@
-"""The page is built by the real npm, and only when what it is made from has changed."""
+"""The page is built by the real npm, and only when its sources have changed."""
 
 import gzip
 import json
@@ -81,7 +81,7 @@ def test_packages_are_installed_again_only_when_the_lock_changes(root: Path) -> 
     assert not installed.exists()
 
 
-def test_what_is_worth_it_is_kept_compressed_too(root: Path) -> None:
+def test_large_files_are_stored_compressed_too(root: Path) -> None:
     page.build(root, environment())
 
     script = root / page.STATIC / "assets" / "index-abc.js"
@@ -89,14 +89,14 @@ def test_what_is_worth_it_is_kept_compressed_too(root: Path) -> None:
     assert not list((root / page.STATIC).glob("*.gz"))
 
 
-def test_without_a_page_or_when_told_nothing_is_built(root: Path, tmp_path: Path) -> None:
+def test_nothing_is_built_without_sources_or_with_omoi_skip_web(root: Path, tmp_path: Path) -> None:
     assert not page.build(root, environment(OMOI_SKIP_WEB="1"))
     assert not page.build(tmp_path / "elsewhere", environment())
     assert runs(root) == 0
     assert page.build(root, environment(OMOI_SKIP_WEB="0"))
 
 
-def test_a_build_that_fails_says_what_and_how_to_go_on(root: Path) -> None:
+def test_a_failed_build_reports_the_error_and_the_remedy(root: Path) -> None:
     (root / "web" / "build.mjs").write_text("console.error('no such module'); process.exit(3)")
     with pytest.raises(page.BuildError, match=r"(?s)npm run build.*OMOI_SKIP_WEB=1.*no such module"):
         page.build(root, environment())
@@ -107,9 +107,7 @@ def test_a_build_that_fails_says_what_and_how_to_go_on(root: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [None, "v18.20.0", "v20.18.1", "nonsense"])
-def test_a_machine_without_a_node_that_will_do_is_told_what_to_install(
-    root: Path, tmp_path: Path, version: str | None
-) -> None:
+def test_a_machine_without_a_suitable_node_gets_a_remedy(root: Path, tmp_path: Path, version: str | None) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     if version is not None:
@@ -121,7 +119,7 @@ def test_a_machine_without_a_node_that_will_do_is_told_what_to_install(
         page.build(root, environment(PATH=str(programs)))
 
 
-def test_uv_looks_at_what_the_page_is_made_from() -> None:
+def test_uv_tracks_the_sources_of_the_page() -> None:
     keys = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["uv"]["cache-keys"]
     named = {key["file"].removeprefix("web/") for key in keys if key.get("file", "").startswith("web/")}
 

@@ -34,7 +34,7 @@ def static(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def visitor(app: FastAPI, static: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """Somebody with a browser who has not signed in."""
+    """A browser that is not signed in."""
     pages = app.router.default
     assert isinstance(pages, Pages)
     app.router.default = Pages(pages.otherwise, static)

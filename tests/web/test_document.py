@@ -15,7 +15,7 @@ def allowed(script: bytes) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"
 
 
-def test_the_policy_allows_the_documents_own_scripts_and_no_others() -> None:
+def test_the_policy_allows_only_the_document_s_scripts() -> None:
     policy = document.content_policy(INDEX)
     (scripts,) = [part for part in policy.split("; ") if part.startswith("script-src")]
 
@@ -30,7 +30,7 @@ def test_scripts_from_files_and_without_any_need_no_hash() -> None:
     assert "script-src 'self';" in document.content_policy(b"<p>none</p>")
 
 
-def test_a_document_is_read_whole_and_known_by_its_content(tmp_path: Path) -> None:
+def test_a_document_is_identified_by_its_content(tmp_path: Path) -> None:
     path = tmp_path / "index.html"
     assert document.read(path) is None
     path.write_bytes(INDEX)

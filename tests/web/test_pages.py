@@ -1,4 +1,4 @@
-"""The page as a browser gets it."""
+"""The page as it is served to a browser."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ async def test_every_address_of_the_page_is_its_document(visitor: httpx.AsyncCli
     assert answer.headers["cache-control"] == "no-cache"
 
 
-async def test_the_document_may_run_only_its_own_and_be_shown_in_no_frame(visitor: httpx.AsyncClient) -> None:
+async def test_the_document_runs_only_its_own_scripts_and_is_shown_in_no_frame(visitor: httpx.AsyncClient) -> None:
     headers = (await visitor.get("/sandbox/x")).headers
 
     assert "script-src 'self' 'sha256-" in headers["content-security-policy"]
@@ -45,7 +45,7 @@ async def test_the_document_may_run_only_its_own_and_be_shown_in_no_frame(visito
     assert "camera=()" in headers["permissions-policy"]
 
 
-async def test_what_a_browser_has_already_is_not_sent_again(visitor: httpx.AsyncClient) -> None:
+async def test_a_file_that_a_browser_has_is_not_sent_again(visitor: httpx.AsyncClient) -> None:
     for path in ("/", "/assets/index-abc.js", "/favicon.svg"):
         first = await visitor.get(path)
         again = await visitor.get(path, headers={"If-None-Match": first.headers["etag"]})
@@ -53,7 +53,7 @@ async def test_what_a_browser_has_already_is_not_sent_again(visitor: httpx.Async
         assert (again.status_code, again.content) == (304, b"")
 
 
-async def test_a_hashed_asset_is_kept_for_ever_and_another_is_asked_for(visitor: httpx.AsyncClient) -> None:
+async def test_a_hashed_asset_is_cached_forever_and_others_are_revalidated(visitor: httpx.AsyncClient) -> None:
     kept = [(await visitor.get(path)).headers for path in ("/assets/index-abc.js", "/assets/index-abc.css")]
     asked = (await visitor.get("/favicon.svg")).headers
 
@@ -63,7 +63,7 @@ async def test_a_hashed_asset_is_kept_for_ever_and_another_is_asked_for(visitor:
 
 
 @pytest.mark.parametrize(("accepted", "sent"), [("gzip, br", "gzip"), ("identity", None), ("gzip;q=0", None)])
-async def test_an_asset_is_sent_compressed_to_who_takes_that(
+async def test_an_asset_is_sent_compressed_to_clients_that_accept_it(
     visitor: httpx.AsyncClient, accepted: str, sent: str | None
 ) -> None:
     for path, content in (("/assets/index-abc.js", SCRIPT), ("/", INDEX)):
@@ -91,7 +91,7 @@ async def test_an_asset_is_sent_compressed_to_who_takes_that(
         "/docs/nothing",
     ],
 )
-async def test_what_is_not_the_pages_is_a_problem(visitor: httpx.AsyncClient, path: str) -> None:
+async def test_a_path_that_is_not_the_page_s_is_answered_with_a_problem(visitor: httpx.AsyncClient, path: str) -> None:
     answer = await visitor.get(path)
 
     assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
@@ -107,14 +107,14 @@ async def test_other_places_and_methods_keep_their_answers(visitor: httpx.AsyncC
     assert (await visitor.head("/board")).status_code == 200
 
 
-async def test_a_build_that_is_made_meanwhile_is_served(visitor: httpx.AsyncClient, static: Path) -> None:
+async def test_a_newer_build_is_served_without_a_restart(visitor: httpx.AsyncClient, static: Path) -> None:
     await visitor.get("/")
     (static / "index.html").write_bytes(INDEX + b"<!-- newer -->")
 
     assert (await visitor.get("/")).content.endswith(b"<!-- newer -->")
 
 
-async def test_without_a_build_the_page_says_how_to_make_one(app: FastAPI, tmp_path: Path) -> None:
+async def test_without_a_build_the_answer_says_how_to_build_the_page(app: FastAPI, tmp_path: Path) -> None:
     pages = app.router.default
     assert isinstance(pages, Pages)
     app.router.default = Pages(pages.otherwise, tmp_path / "none")

@@ -61,8 +61,40 @@ const health = createRoute({
   component: preloadedComponent("the page", () => import("./monitoring/health/health-page").then((module) => module.HealthPage)),
 });
 
+const projects = createRoute({
+  getParentRoute: () => root,
+  path: "/projects",
+  component: preloadedComponent("the page", () => import("./projects/settings/projects-page").then((module) => module.ProjectsPage)),
+});
+
+const project = createRoute({
+  getParentRoute: () => root,
+  path: "/projects/$projectId",
+  component: preloadedComponent("the page", () => import("./projects/settings/project-page").then((module) => module.ProjectPage)),
+});
+
+const access = createRoute({
+  getParentRoute: () => root,
+  path: "/settings/access",
+  component: preloadedComponent("the page", () => import("./settings/access/access-page").then((module) => module.AccessPage)),
+});
+
+const users = createRoute({
+  getParentRoute: () => root,
+  path: "/settings/users",
+  component: preloadedComponent("the page", () => import("./settings/users/users-page").then((module) => module.UsersPage)),
+});
+
+const credentials = createRoute({
+  getParentRoute: () => root,
+  path: "/settings/credentials",
+  component: preloadedComponent("the page", () =>
+    import("./settings/credentials/credentials-page").then((module) => module.CredentialsPage),
+  ),
+});
+
 export const router = createRouter({
-  routeTree: root.addChildren([board, ticket, sandboxes, compare, newSandbox, sandbox, activity, health]),
+  routeTree: root.addChildren([board, ticket, sandboxes, compare, newSandbox, sandbox, activity, health, projects, project, access, users, credentials]),
   defaultErrorComponent: Broken,
   defaultPendingComponent: () => <Loading what="the page" />,
   defaultPreload: "intent",

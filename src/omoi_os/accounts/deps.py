@@ -6,13 +6,16 @@ from uuid import UUID
 
 from fastapi import Depends, Path, Request
 from sqlalchemy.ext.asyncio import AsyncSession
+from starlette.requests import HTTPConnection
 
 from omoi_os.accounts.auth import SANDBOX_PREFIX, BearerToken, Identity, check_scope, identify_user
-from omoi_os.accounts.models import Role, User
+from omoi_os.accounts.key_uses import KeyUses
+from omoi_os.accounts.models import User
 from omoi_os.audit.deps import AppTrail
 from omoi_os.audit.trail import foreign, refused
-from omoi_os.errors import BadToken, Forbidden
+from omoi_os.errors import Forbidden, UnknownSandboxToken
 from omoi_os.http.deps import DbSession, Now
+from omoi_os.visibility import Role
 
 UserId = Annotated[UUID, Path(description="Id of a user, as `GET /users` lists it.")]
 KeyId = Annotated[UUID, Path(description="Id of an API key, as the list of the user's keys shows it.")]
@@ -30,8 +33,15 @@ async def known_user(session: AsyncSession, token: str, *, sandbox_of: SandboxTo
     if not token.startswith(SANDBOX_PREFIX):
         return await identify_user(session, token, now=now)
     if await sandbox_of(session, token) is None:
-        raise BadToken("this sandbox token is unknown")
+        raise UnknownSandboxToken()
     raise Forbidden("a sandbox's token is not allowed to do this; use a user's API key")
+
+
+def note_use(connection: HTTPConnection, identity: Identity, *, now: datetime) -> None:
+    """Note that the key of a request was used; it is stored later, and never for sessions."""
+    if identity.key is not None:
+        uses: KeyUses = connection.app.state.key_uses
+        uses.note(identity.key.id, now=now)
 
 
 async def current_identity(
@@ -50,6 +60,7 @@ async def current_identity(
             await trail.record(refused(caller, call, "a sandbox's token is not allowed to do this"))
     identity = await known_user(session, token, sandbox_of=sandbox_of, now=now)
     check_scope(identity, request.method)
+    note_use(request, identity, now=now)
     return identity
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from starlette.responses import Response
 
 from omoi_os.accounts.deps import CurrentUser
-from omoi_os.accounts.models import IdempotentRequest
+from omoi_os.accounts.models import IdempotentRequest, User
 from omoi_os.errors import Conflict, Invalid
 from omoi_os.http.bodies import BadJson
 from omoi_os.http.deps import DbSession
@@ -63,7 +63,17 @@ class Once:
 async def once(request: Request, user: CurrentUser, session: DbSession, key: Key = None) -> Once:
     """Claim the key, or raise `Replay`. A concurrent request with the same key waits for the first to commit."""
     body = await request.json() if key is not None else None
-    if key is None or isinstance(body, BadJson):
+    if isinstance(body, BadJson):
+        return Once(session, None)
+    return await claim(request, user, session, key, body)
+
+
+async def claim(request: Request, user: User, session: AsyncSession, key: str | None, body: Any) -> Once:
+    """Claim the key for a body, of which a hash is stored: leave out a secret that could be guessed from its hash.
+
+    Raise `Replay` for a repeated request.
+    """
+    if key is None:
         return Once(session, None)
     fingerprint = _fingerprint(request, body)
     values = {"user_id": user.id, "key": key, "fingerprint": fingerprint}

@@ -47,13 +47,14 @@ async def create_own_key(
     A key that is created with another key has no wider scope and expires no later. The server stores only a hash, so a
     repeated `Idempotency-Key` creates no second key and answers 409.
     """
-    if _SCOPES.index(body.scope) > _SCOPES.index(identity.scope):
-        raise Forbidden(f"a key with the scope {identity.scope} cannot create one with the scope {body.scope}")
+    scope = body.scope or service.usual_scope(identity.user)
+    if _SCOPES.index(scope) > _SCOPES.index(identity.scope):
+        raise Forbidden(f"a key with the scope {identity.scope} cannot create one with the scope {scope}")
     expires_at = body.expires_at
     if identity.via == "key" and identity.expires_at is not None:
         expires_at = min(expires_at or identity.expires_at, identity.expires_at)
     key, token = await service.create_key(
-        session, identity.user, name=body.name, scope=body.scope, expires_at=expires_at, now=now
+        session, identity.user, name=body.name, scope=scope, expires_at=expires_at, now=now
     )
     await record_key(session, identity.user, AuditKind.KEY_CREATED, key, of=identity.user)
     return NewApiKeyOut(**ApiKeyOut.model_validate(key).model_dump(), key=token)

@@ -9,13 +9,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from omoi_os.db.base import Base
 from omoi_os.ids import uuid7
-
-
-class Role(StrEnum):
-    """The role of a user."""
-
-    ADMIN = "admin"  #: sees and manages everything
-    MEMBER = "member"  #: sees the projects they create
+from omoi_os.visibility import Role
 
 
 class Scope(StrEnum):
@@ -67,6 +61,8 @@ class ApiKey(Base):
     #: When another token of the installation replaced this one, which revoked this key.
     replaced_at: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    #: To the minute, because it is not written on every request.
+    last_used_at: Mapped[datetime | None]
 
 
 class SignInCode(Base):

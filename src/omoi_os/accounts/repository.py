@@ -1,13 +1,15 @@
 """Queries on users, keys and sessions."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import delete, select, tuple_, update
+from sqlalchemy import DateTime, Uuid, bindparam, delete, func, select, tuple_, update
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from omoi_os.accounts.models import ApiKey, BrowserSession, IdempotentRequest, Role, User
+from omoi_os.accounts.models import ApiKey, BrowserSession, IdempotentRequest, User
+from omoi_os.visibility import Role
 
 
 async def get(session: AsyncSession, user_id: UUID) -> User | None:
@@ -56,6 +58,24 @@ async def revoke_key(session: AsyncSession, key_id: UUID, *, now: datetime) -> N
         update(BrowserSession)
         .where(BrowserSession.api_key_id == key_id, BrowserSession.revoked_at.is_(None))
         .values(revoked_at=now)
+    )
+
+
+async def note_key_uses(session: AsyncSession, uses: Mapping[UUID, datetime], *, precision: timedelta) -> None:
+    """Store when keys were last used, unless a use within `precision` before is stored. Skip keys that are locked."""
+    ids, moments = list(uses), list(uses.values())
+    used = func.unnest(
+        bindparam("ids", ids, ARRAY(Uuid)), bindparam("moments", moments, ARRAY(DateTime(timezone=True)))
+    )
+    new = used.table_valued("id", "at").render_derived()
+    due = ApiKey.last_used_at.is_(None) | (ApiKey.last_used_at <= new.c.at - precision)
+    free = select(ApiKey.id, new.c.at).join(new, new.c.id == ApiKey.id).where(due)
+    locked = free.with_for_update(of=ApiKey, key_share=True, skip_locked=True).cte("due")
+    await session.execute(
+        update(ApiKey)
+        .where(ApiKey.id == locked.c.id)
+        .values(last_used_at=locked.c.at)
+        .execution_options(synchronize_session=False)
     )
 
 

@@ -1,15 +1,29 @@
 """Users and their API keys, for administrators."""
 
-from omoi_os.accounts import repository, service
+from fastapi import Request, Response
+
+from omoi_os.accounts import repository, service, sessions
 from omoi_os.accounts.deps import AdminUser, KeyId, UserId
 from omoi_os.accounts.idempotency import OnlyOnce
 from omoi_os.accounts.records import record_key
-from omoi_os.accounts.schemas import ApiKeyIn, ApiKeyOut, ApiKeyPage, NewApiKeyOut, UserIn, UserOut, UserPage, UserPatch
+from omoi_os.accounts.schemas import (
+    ApiKeyIn,
+    ApiKeyOut,
+    ApiKeyPage,
+    NewApiKeyOut,
+    SignInLinkOut,
+    UserIn,
+    UserOut,
+    UserPage,
+    UserPatch,
+)
 from omoi_os.accounts.service import UserChanges
+from omoi_os.accounts.session_routes import own_url
 from omoi_os.audit.models import AuditKind
 from omoi_os.audit.trail import record_action
+from omoi_os.errors import Conflict
 from omoi_os.http import paging
-from omoi_os.http.deps import AppBus, DbSession, Now
+from omoi_os.http.deps import AppBus, AppSettings, DbSession, Now
 from omoi_os.http.problems import problems
 from omoi_os.http.routers import make_router
 
@@ -18,7 +32,7 @@ router = make_router("/users", tags=["users"], refusals=(401, 403, 413, 422, 503
 
 @router.post("", status_code=201, summary="Add a user", responses=problems(409))
 async def create_user(admin: AdminUser, body: UserIn, once: OnlyOnce, session: DbSession, now: Now) -> UserOut:
-    """Add a person or a program. Members see only the projects they create."""
+    """Add a person or a program. Members see only the projects they belong to."""
     user = await service.create_user(session, email=body.email, name=body.name, role=body.role, now=now)
     await record_action(session, admin.email, AuditKind.USER_ADDED, subject=user.email, detail=f"role {user.role}")
     return once.answer(UserOut.model_validate(user))
@@ -58,6 +72,33 @@ async def delete_user(admin: AdminUser, user_id: UserId, session: DbSession, bus
     await record_action(session, admin.email, AuditKind.USER_DEACTIVATED, subject=user.email, detail="deactivated")
 
 
+@router.post(
+    "/{user_id}/sign-in-link", status_code=201, summary="Create a sign-in link for a user", responses=problems(404, 409)
+)
+async def create_sign_in_link(
+    admin: AdminUser,
+    user_id: UserId,
+    request: Request,
+    response: Response,
+    session: DbSession,
+    settings: AppSettings,
+    now: Now,
+) -> SignInLinkOut:
+    """Create a link that signs one browser in as this user, once, within 24 hours: an invitation.
+
+    Send it to nobody but the user. Answers 409 if the user is deactivated.
+    """
+    user = await service.get_user(session, user_id)
+    if user.deactivated_at is not None:
+        raise Conflict(f"{user.email} is deactivated; reactivate them first")
+    url = await sessions.make_link(session, user, base_url=own_url(request, settings), now=now)
+    expires_at = now + sessions.LINK_LIFE
+    detail = f"valid until {expires_at:%Y-%m-%d %H:%M} UTC"
+    await record_action(session, admin.email, AuditKind.SIGN_IN_LINK_CREATED, subject=user.email, detail=detail)
+    response.headers["Cache-Control"] = "no-store"
+    return SignInLinkOut(url=url, expires_at=expires_at)
+
+
 @router.delete(
     "/{user_id}/api-keys/{key_id}", status_code=204, summary="Revoke a user's API key", responses=problems(404)
 )
@@ -79,8 +120,9 @@ async def create_api_key(
     The server stores only a hash, so a repeated `Idempotency-Key` creates no second key and answers 409.
     """
     user = await service.get_user(session, user_id)
+    scope = body.scope or service.usual_scope(user)
     key, token = await service.create_key(
-        session, user, name=body.name, scope=body.scope, expires_at=body.expires_at, now=now
+        session, user, name=body.name, scope=scope, expires_at=body.expires_at, now=now
     )
     await record_key(session, admin, AuditKind.KEY_CREATED, key, of=user)
     return NewApiKeyOut(**ApiKeyOut.model_validate(key).model_dump(), key=token)

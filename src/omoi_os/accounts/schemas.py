@@ -6,10 +6,11 @@ from uuid import UUID
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from omoi_os.accounts.models import BrowserSession, Role, Scope
+from omoi_os.accounts.models import BrowserSession, Scope
 from omoi_os.http.choices import AnyCase
 from omoi_os.http.paging import Page
 from omoi_os.http.text import Line, matching
+from omoi_os.visibility import Role
 
 _ADDRESS = re.compile(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+")
 
@@ -28,6 +29,9 @@ Email = Annotated[
 ]
 
 
+_ROLE = "`admin` sees and manages everything; `member` sees only the projects they belong to."
+
+
 class UserIn(BaseModel):
     """A user to add."""
 
@@ -38,9 +42,7 @@ class UserIn(BaseModel):
 
     email: Email = Field(description="The user's e-mail address, which identifies them. It is stored in lower case.")
     name: Line = Field(description="The name that other people see.")
-    role: AnyCase[Role] = Field(
-        Role.MEMBER, description="`admin` sees and manages everything; `member` sees only the projects they create."
-    )
+    role: AnyCase[Role] = Field(Role.MEMBER, description=_ROLE)
 
 
 class UserOut(BaseModel):
@@ -51,7 +53,9 @@ class UserOut(BaseModel):
     id: UUID = Field(description="The user's id.")
     email: str = Field(description="The user's e-mail address, in lower case.")
     name: str = Field(description="The name that other people see.")
-    role: Role = Field(description="`admin` sees and manages everything; `member` sees only the projects they create.")
+    role: Role = Field(
+        description="`admin` sees and manages everything; `member` sees only the projects they belong to."
+    )
     created_at: AwareDatetime = Field(description="When the user was added.")
     deactivated_at: AwareDatetime | None = Field(
         description="When the user was deactivated; null while they are active."
@@ -64,9 +68,7 @@ class UserPatch(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"role": "admin"}})
 
     name: Line = Field(default_factory=str, description="The name that other people see.")
-    role: AnyCase[Role] = Field(
-        Role.MEMBER, description="`admin` sees and manages everything; `member` sees only the projects they create."
-    )
+    role: AnyCase[Role] = Field(Role.MEMBER, description=_ROLE)
     active: bool = Field(
         True, strict=True, description="`false` deactivates the user and ends their sessions; `true` reactivates them."
     )
@@ -78,7 +80,9 @@ class MeOut(BaseModel):
     id: UUID = Field(description="Your user id.")
     email: str = Field(description="Your e-mail address.")
     name: str = Field(description="The name that other people see.")
-    role: Role = Field(description="`admin` sees and manages everything; `member` sees only the projects they create.")
+    role: Role = Field(
+        description="`admin` sees and manages everything; `member` sees only the projects they belong to."
+    )
     via: Literal["key", "session"] = Field(
         description="How you authenticated: `key` for an API key, `session` for a signed-in browser."
     )
@@ -110,7 +114,11 @@ class ApiKeyIn(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"name": "laptop", "scope": "write"}})
 
     name: Line = Field(description="A name by which you recognise the key, such as the machine that uses it.")
-    scope: AnyCase[Scope] = Field(Scope.ADMIN, description=_SCOPE)
+    scope: AnyCase[Scope] | None = Field(
+        None,
+        description=f"{_SCOPE} Only administrators can have a key with the scope `admin`. By default `admin` for an "
+        "administrator and `write` for a member.",
+    )
     expires_at: AwareDatetime | None = Field(
         None, description="When the key stops working, a time in the future. Without it, the key does not expire."
     )
@@ -129,6 +137,9 @@ class ApiKeyOut(BaseModel):
     expires_at: AwareDatetime | None = Field(description="When the key stops working; null if it does not expire.")
     revoked_at: AwareDatetime | None = Field(description="When the key was revoked; null while it is valid.")
     created_at: AwareDatetime = Field(description="When the key was created.")
+    last_used_at: AwareDatetime | None = Field(
+        description="When the key was last used, to the minute; null if it was never used."
+    )
 
 
 class NewApiKeyOut(ApiKeyOut):
@@ -143,6 +154,16 @@ class ApiKeyPage(Page):
     """The API keys of a user, newest first."""
 
     items: list[ApiKeyOut] = Field(description="The keys on this page.")
+
+
+class SignInLinkOut(BaseModel):
+    """A link that signs one browser in as a user."""
+
+    url: str = Field(
+        examples=["https://omoi.example.org/sign-in?code=…"],
+        description="The link. It works once; send it to nobody but the user.",
+    )
+    expires_at: AwareDatetime = Field(description="When the link stops working if it was not used.")
 
 
 class SessionOut(BaseModel):

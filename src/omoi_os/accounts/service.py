@@ -11,10 +11,11 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts import repository
-from omoi_os.accounts.models import ApiKey, Role, User
+from omoi_os.accounts.models import ApiKey, Scope, User
 from omoi_os.bus.base import Bus, Topic
-from omoi_os.errors import Conflict, Invalid, NotFound
+from omoi_os.errors import Conflict, Forbidden, Invalid, NotFound
 from omoi_os.ids import new_token, token_hash, uuid7
+from omoi_os.visibility import Role
 
 log = logging.getLogger(__name__)
 
@@ -48,10 +49,20 @@ async def get_user(session: AsyncSession, user_id: UUID) -> User:
     return user
 
 
+def usual_scope(user: User) -> Scope:
+    """Return the scope of a new key of this user if none is asked for."""
+    return Scope.ADMIN if user.role == Role.ADMIN else Scope.WRITE
+
+
 async def create_key(
     session: AsyncSession, user: User, *, name: str, scope: str | None, expires_at: datetime | None, now: datetime
 ) -> tuple[ApiKey, str]:
-    """Create a key for a user and return it with its token, of which only a hash is stored."""
+    """Create a key for a user and return it with its token, of which only a hash is stored.
+
+    Raise `Forbidden` for the scope admin unless the user is an administrator.
+    """
+    if scope == Scope.ADMIN and user.role != Role.ADMIN:
+        raise Forbidden(f"scope: {user.email} is no administrator; create a key with the scope write or read")
     if expires_at is not None and expires_at <= now:
         raise Invalid("expires_at: must be in the future")
     token = new_token("omoi")

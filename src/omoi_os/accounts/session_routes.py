@@ -44,7 +44,7 @@ async def sign_in(
     try:
         user = await sessions.use_code(session, code, now=now)
     except LinkRefused as error:
-        return notice(403, "Not signed in", f"{error} {_NEW_LINK}", link=("/", "Go to the page"))
+        return notice(403, "Not signed in", f"{error} {_NEW_LINK}", link=("/", "Open OmoiOS"))
     token = await sessions.open_session(session, user, now=now)
     answer = RedirectResponse(own_path(next), status_code=303, headers=_HEADERS)
     _set_cookie(answer, request, settings, token)
@@ -57,6 +57,13 @@ def own_path(wanted: str) -> str:
     is_path = wanted.startswith("/") and not wanted.startswith("//") and not parts.scheme and not parts.netloc
     # Browsers treat a backslash as a slash, and ignore tabs and line ends.
     return wanted if is_path and wanted.isprintable() and "\\" not in wanted else "/"
+
+
+def own_url(request: Request, settings: Settings) -> str:
+    """Return the URL of this server for people: the configured one, or else the one of this request."""
+    if settings.public_url is not None:
+        return settings.public_url
+    return str(request.base_url.replace(scheme="https" if _is_https(request) else "http"))
 
 
 def _set_cookie(answer: Response, request: Request, settings: Settings, token: str) -> None:

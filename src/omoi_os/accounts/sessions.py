@@ -40,12 +40,17 @@ class LinkRefused(Forbidden):
     """A sign-in link was refused; the message is a `Refusal`."""
 
 
-async def make_link(session: AsyncSession, *, base_url: str, now: datetime) -> str:
+async def make_admin_link(session: AsyncSession, *, base_url: str, now: datetime) -> str:
     """Create a link for the first administrator; raise `SetupError` if there is none yet."""
     admin = await repository.by_email(session, ADMIN_EMAIL)
     if admin is None:
         raise SetupError("this database has no administrator yet; start the platform once with `omoi serve`")
-    code = await make_code(session, admin, now=now)
+    return await make_link(session, admin, base_url=base_url, now=now)
+
+
+async def make_link(session: AsyncSession, user: User, *, base_url: str, now: datetime) -> str:
+    """Create a link that signs one browser in as this user."""
+    code = await make_code(session, user, now=now)
     return f"{base_url.rstrip('/')}/sign-in?{urlencode({'code': code})}"
 
 

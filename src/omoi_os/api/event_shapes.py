@@ -1,5 +1,6 @@
 """Schemas of events for the OpenAPI document: a union that is discriminated by the event's type."""
 
+import inspect
 from typing import Any
 
 import msgspec
@@ -50,10 +51,12 @@ def _event(stored: Schema, kind: str) -> Schema:
         "event_type": _constant(stored, "event_type", str(kind), kind="string"),
         "known": _constant(stored, "known", True, kind="boolean"),
     }
-    if payload is not None:
-        described = {"description": stored["properties"]["event_data"]["description"]}
-        fields["event_data"] = {"$ref": f"{_PLACE}{payload.__name__}{_PAYLOAD}"} | described
-    return _narrowed(stored, _name(kind), **fields)
+    if payload is None:
+        return _narrowed(stored, _name(kind), **fields)
+    described = {"description": stored["properties"]["event_data"]["description"]}
+    fields["event_data"] = {"$ref": f"{_PLACE}{payload.__name__}{_PAYLOAD}"} | described
+    meaning, *_ = inspect.cleandoc(payload.__doc__ or "").splitlines()
+    return {**_narrowed(stored, _name(kind), **fields), "description": meaning}
 
 
 def _constant(stored: Schema, field: str, value: object, *, kind: str) -> Schema:
@@ -78,4 +81,5 @@ def _payload(name: str, shape: Schema) -> Schema:
         field: {**schema, "description": event_fields.describe(name, field)}
         for field, schema in shape["properties"].items()
     }
-    return {**shape, "properties": fields, "additionalProperties": True, "title": f"{name}{_PAYLOAD}"}
+    named = {"title": f"{name}{_PAYLOAD}", "description": inspect.cleandoc(shape["description"])}
+    return {**shape, "properties": fields, "additionalProperties": True, **named}

@@ -39,8 +39,8 @@ class Guard:
 
 def allowed_names(settings: Settings) -> set[str]:
     """Return the host names of an API that listens on a loopback address."""
-    internal = hostname(urlsplit(settings.api_url).netloc) if settings.api_url else None
-    return {"localhost", settings.host.lower(), *settings.allowed_hosts, *([internal] if internal else [])}
+    configured = (hostname(urlsplit(url).netloc) for url in (settings.api_url, settings.public_url) if url)
+    return {"localhost", settings.host.lower(), *settings.allowed_hosts, *filter(None, configured)}
 
 
 def hostname(host: str) -> str | None:

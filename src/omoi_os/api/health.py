@@ -12,6 +12,7 @@ from pydantic import Field
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
+from omoi_os.credentials.resolver import installation_model
 from omoi_os.db import migrate
 from omoi_os.errors import NotReady
 from omoi_os.health.api_warnings import Attendance
@@ -69,6 +70,7 @@ async def ready(
         async with asyncio.timeout(ANSWER_SECONDS):
             is_current = await (await session.connection()).run_sync(_at_head)
             warnings = await attendance.warnings(session, now=now) if is_current else []
+            model = await installation_model(session, settings) if is_current else ""
     except (SQLAlchemyError, TimeoutError):
         found = disk.space(settings.data_dir, min_free_gb=settings.min_free_gb)
         reason = (
@@ -77,7 +79,7 @@ async def ready(
         raise NotReady(f"the database is not available{reason}") from None
     if not is_current:
         raise NotReady("the database does not have the schema of this version; restart the API to migrate it")
-    return Ready(model=settings.model_name, warnings=warnings)
+    return Ready(model=model, warnings=warnings)
 
 
 def _at_head(connection: Connection) -> bool:

@@ -72,7 +72,10 @@ async def _task_outcomes(session: AsyncSession, *, since: datetime) -> dict[Outc
 
 
 async def _attempt_outcomes(session: AsyncSession, *, since: datetime) -> dict[Outcome, int]:
-    """Count the attempts that started since then and have ended, except those whose result is being checked."""
+    """Count the attempts that started since then and have ended, except those whose result is being checked.
+
+    A sandbox that serves a spec is not an attempt at a task, so the join leaves it out.
+    """
     being_checked = (Task.status == TaskState.VERIFYING) & (Task.fence == Sandbox.fence)
     query = select(Sandbox.status, Sandbox.verdict, being_checked, func.count()).join(Task, Task.id == Sandbox.task_id)
     query = query.where(Sandbox.created_at >= since, Sandbox.purpose == Purpose.WORK)

@@ -17,6 +17,7 @@ from omoi_os.api.app import make_app
 from omoi_os.api.stream.sockets import StreamSocket
 from omoi_os.bus.factory import open_bus
 from omoi_os.config import Settings
+from omoi_os.credentials.encryption import ensure_secret_key
 from omoi_os.db import embedded, migrate
 from omoi_os.db.base import Sessions, make_engine, make_sessions
 from omoi_os.db.clock import Clock
@@ -96,9 +97,10 @@ async def run(settings: Settings) -> None:
                 timeout_graceful_shutdown=DRAIN_SECONDS,
             )
             spare_what_stays()
-            async with _kept(app.state.clock, sessions):
+            async with _kept(app.state.clock, sessions), app.state.credential_masks.kept(bus):
                 await _Server(config, app.state.waiters, app.state.hub).serve(sockets=[listener])
             await app.state.trail.close()
+            await app.state.key_uses.close()
     finally:
         listener.close()
         await engine.dispose()
@@ -120,6 +122,7 @@ async def _kept(clock: Clock, sessions: Sessions) -> AsyncIterator[None]:
 
 async def _ensure_admin(settings: Settings, sessions: Sessions) -> None:
     token = await asyncio.to_thread(ensure_admin_token, settings)
+    await asyncio.to_thread(ensure_secret_key, settings)
     async with sessions.begin() as session:
         folder = f"folder {settings.site}"
         source = SETTING if settings.admin_token is not None else folder

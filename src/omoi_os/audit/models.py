@@ -24,6 +24,13 @@ class AuditKind(StrEnum):
     KEY_CREATED = "key_created"
     KEY_REVOKED = "key_revoked"
     SESSION_ENDED = "session_ended"  #: a browser was signed out from elsewhere
+    REF_PUSHED = "ref_pushed"  #: a person pushed a branch or tag, from one commit to another
+    SIGN_IN_LINK_CREATED = "sign_in_link_created"  #: a link that signs a browser in as the user once
+    MEMBER_ADDED = "member_added"  #: a user may use a project
+    MEMBER_CHANGED = "member_changed"  #: a member has another role
+    MEMBER_REMOVED = "member_removed"
+    CREDENTIAL_ADDED = "credential_added"
+    CREDENTIAL_DELETED = "credential_deleted"
     EVENT_GAP = "event_gap"  #: a posted number is missing for too long; nothing beyond it is stored
 
 

@@ -66,7 +66,7 @@ async def write(
 
 
 async def record_action(session: AsyncSession, actor: str, kind: AuditKind, *, subject: str, detail: str) -> None:
-    """Record a change to accounts by a person, named by e-mail address. Each change is a separate entry."""
+    """Record a change by a person, named by e-mail address. Each change is a separate entry."""
     values = {
         "kind": kind.value,
         "actor_kind": ActorKind.USER.value,

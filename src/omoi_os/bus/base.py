@@ -12,11 +12,17 @@ from sqlalchemy.ext.asyncio import AsyncSession
 class Topic(StrEnum):
     """What has changed."""
 
-    TASKS = "tasks"  #: a task may be ready to be dispatched, verified or stopped; the key is its id
+    TASKS = "tasks"  #: a task was created or changed its state; the key is its id
+    WORK = "work"  #: there may be something for an orchestrator to do; there is no key
     SANDBOXES = "sandboxes"  #: a sandbox's row was made or changed its state; the key is its id
     MESSAGES = "messages"  #: something was said to a sandbox's agent; the key is the sandbox's id
     ACCESS = "access"  #: a key, a session or a user's rights have changed; the key is the user's id
+    CREDENTIALS = "credentials"  #: a credential was added, deleted or encrypted again; the key is its id
     STREAM = "stream"  #: events were added; there is no key. Readers of the outbox listen to every topic
+
+
+#: A wake-up to send: what has changed, and its key.
+Announcement = tuple[Topic, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from functools import partial
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
-from omoi_os.bus.base import Notice, Topic, Wakeup
+from omoi_os.bus.base import Announcement, Notice, Topic, Wakeup
 from omoi_os.bus.inbox import Inbox
-from omoi_os.bus.pending import Announcement, announce_at
+from omoi_os.db.at_commit import collect
 
 
 class MemoryBus:
@@ -20,7 +20,7 @@ class MemoryBus:
 
     async def announce(self, session: AsyncSession, topic: Topic, key: str) -> None:
         """Send the wake-up when the session commits; drop it when it rolls back."""
-        announce_at("after_commit", session, (topic, key), self._committed)
+        collect("after_commit", session, (topic, key), self._committed)
 
     def notice(self, topic: Topic, key: str) -> Notice:
         """Return a wake-up that the caller sends after its commit."""

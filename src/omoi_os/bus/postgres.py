@@ -11,9 +11,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
-from omoi_os.bus.base import Notice, Topic, Wakeup
+from omoi_os.bus.base import Announcement, Notice, Topic, Wakeup
 from omoi_os.bus.inbox import Inbox
-from omoi_os.bus.pending import Announcement, announce_at
+from omoi_os.db.at_commit import collect
 from omoi_os.db.base import plain_url
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class PostgresBus:
 
     async def announce(self, session: AsyncSession, topic: Topic, key: str) -> None:
         """Notify in the session's transaction, so that all wake-ups are delivered together at its commit."""
-        announce_at("before_commit", session, (topic, key), _notify)
+        collect("before_commit", session, (topic, key), _notify)
 
     def notice(self, topic: Topic, key: str) -> Notice:
         """Return a notice for the transaction itself; nothing is called after its commit."""

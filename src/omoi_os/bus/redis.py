@@ -15,9 +15,9 @@ from redis.exceptions import RedisError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
-from omoi_os.bus.base import Notice, Topic, Wakeup
+from omoi_os.bus.base import Announcement, Notice, Topic, Wakeup
 from omoi_os.bus.inbox import Inbox
-from omoi_os.bus.pending import Announcement, announce_at
+from omoi_os.db.at_commit import collect
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class RedisBus:
 
     async def announce(self, session: AsyncSession, topic: Topic, key: str) -> None:
         """Publish the wake-up when the session commits; drop it when it rolls back."""
-        announce_at("after_commit", session, (topic, key), self._committed)
+        collect("after_commit", session, (topic, key), self._committed)
 
     def notice(self, topic: Topic, key: str) -> Notice:
         """Return a wake-up that the caller publishes after its commit."""

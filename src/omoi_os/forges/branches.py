@@ -73,6 +73,9 @@ def _folders(name: str) -> list[str]:
     return ["/".join(parts[:end]) for end in range(1, len(parts))]
 
 
-def wip_branch(task_id: object, *, attempt: int | None = None) -> str:
-    """Return the branch for a task's unfinished work; with `attempt`, for an attempt that a later one superseded."""
-    return f"wip/{task_id}" if attempt is None else f"wip/{task_id}-{attempt}"
+def wip_branch(subject_id: object, *, attempt: int | None = None) -> str:
+    """Return the branch for the unfinished work of a task or spec.
+
+    With `attempt`, return the one for an attempt that a later one superseded.
+    """
+    return f"wip/{subject_id}" if attempt is None else f"wip/{subject_id}-{attempt}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from omoi_os.forges.bare import git
 from omoi_os.forges.bare.folder_lock import locked
 from omoi_os.protocol import paths
-from omoi_os.providers import prepared as checkouts
+from omoi_os.providers import checkout_folder
 from omoi_os.system import durable
 from omoi_os.system.children import die_with_parent
 
@@ -77,8 +77,8 @@ async def _replace(folder: Path, last: Path | None, *, mirror: Path, commit: str
     serial = secrets.token_hex(4)
     unready = folder / f"{_UNREADY}{serial}"
     if last is None or not _take(last, unready):
-        checkouts.make_folder(unready)
-    await _check_out(checkouts.tree_of(unready), mirror=mirror, commit=commit)
+        checkout_folder.make_folder(unready)
+    await _check_out(checkout_folder.tree_of(unready), mirror=mirror, commit=commit)
     # Otherwise the files could be empty after a power cut, under a name that marks them complete.
     await asyncio.to_thread(durable.sync_file_system, unready)
     unready.rename(folder / f"{commit}-{serial}")
@@ -91,7 +91,7 @@ async def _replace(folder: Path, last: Path | None, *, mirror: Path, commit: str
 
 def _take(last: Path, unready: Path) -> bool:
     """Rename a checkout that no sandbox uses; return whether that was possible."""
-    with checkouts.unused(last) as unused:
+    with checkout_folder.unused(last) as unused:
         if unused:
             last.rename(unready)
         return unused
@@ -115,14 +115,12 @@ async def _has_useful_size(mirror: Path, commit: str) -> bool:
     if len(commit) != _SHA1_DIGITS:
         return False
     command = git.limited("git", f"--git-dir={mirror}", "ls-tree", "-r", "-l", "-z", commit)
-    process = await asyncio.create_subprocess_exec(
+    process = await git.start(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         env=git.environment(),
-        cwd="/",
-        start_new_session=True,
         preexec_fn=die_with_parent(signal.SIGTERM),
     )
     try:

@@ -15,7 +15,7 @@ from omoi_os.forges.base import Repository
 
 
 class Mirrors:
-    """The mirrors in one folder. Implements `gateway.git.backend.GitBackend`, so that sandboxes can use them."""
+    """The mirrors in one folder. Implements `smart_http.backend.GitBackend`, so that git clients can use them."""
 
     hidden_refs = refs.PLATFORM_REFS
     max_push_bytes = MAX_PUSH_BYTES

@@ -81,7 +81,7 @@ async def relay(request: web.Request) -> web.StreamResponse:
             return await _pass_back(request, answer)
     except (ClientError, TimeoutError) as error:
         log.warning("the API does not answer: %s", error)
-        raise NotReady("the API does not answer; retry in a moment") from error
+        raise NotReady("the API is not available; try again in a moment") from error
 
 
 async def _pass_back(request: web.Request, answer: ClientResponse) -> web.StreamResponse:

@@ -6,11 +6,11 @@ from pathlib import Path
 from uuid import UUID
 
 from aiohttp import web
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from omoi_os.audit.trail import Trail, foreign
 from omoi_os.db.base import Sessions
-from omoi_os.errors import BadToken, NotFound, StaleFence
+from omoi_os.errors import BadToken, NotFound, StaleFence, UnknownSandboxToken
 from omoi_os.forges.base import Repository
 from omoi_os.forges.branches import wip_branch
 from omoi_os.ids import token_hash
@@ -20,6 +20,7 @@ from omoi_os.sandboxes.lifecycle import ENDED, Purpose
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.sandboxes.repository import may_save
 from omoi_os.tasks.models import Task
+from omoi_os.tickets.models import Ticket
 
 #: How long a caller is cached.
 MAX_AGE_SECONDS = 1.0
@@ -37,9 +38,15 @@ class Caller:
     #: The gateway socket that it must use.
     gateway_socket: str
     purpose: Purpose
-    task_id: UUID
+    #: Its `USER_ID`: the ticket's author, else the project's owner. Their credentials apply.
+    user_id: UUID
+    #: What it serves: either a task or a spec.
+    task_id: UUID | None
+    spec_id: UUID | None
+    #: The text of its task; empty if it serves a spec.
     title: str
     description: str
+    #: The branch of its task, once that is created.
     branch: str | None
     model: str | None
     #: Features of the model's host that its project allows beyond the allow-list.
@@ -72,12 +79,12 @@ class Callers:
             raise BadToken("send the sandbox's own token in the header: Authorization: Bearer …")
         caller = await self._find(token_hash(token))
         if caller is None:
-            raise BadToken("unknown token")
+            raise UnknownSandboxToken()
         request[CALLING_SANDBOX] = caller.sandbox_id
         socket = socket_of(request)
         if socket is not None and socket != caller.gateway_socket:
             await self._trail.record(
-                foreign(socket, caller.sandbox_id, f"its token came in by the gateway socket of {socket}")
+                foreign(socket, caller.sandbox_id, f"its token was used at the gateway socket of {socket}")
             )
             raise NotFound("this token does not belong to the sandbox that is calling")
         if caller.stale and not (saving and caller.saving):
@@ -119,8 +126,9 @@ def _token(request: web.Request) -> str | None:
 
 async def _look_up(sessions: Sessions, hashed: str) -> Caller | None:
     query = (
-        select(Sandbox, Task, Project)
-        .join(Task, Task.id == Sandbox.task_id)
+        select(Sandbox, Task, Project, func.coalesce(Ticket.created_by, Project.created_by))
+        .outerjoin(Task, Task.id == Sandbox.task_id)
+        .outerjoin(Ticket, Ticket.id == Task.ticket_id)
         .join(Project, Project.id == Sandbox.project_id)
         .where(Sandbox.token_hash == hashed)
     )
@@ -128,24 +136,26 @@ async def _look_up(sessions: Sessions, hashed: str) -> Caller | None:
         row = (await session.execute(query)).one_or_none()
         if row is None:
             return None
-        sandbox, task, project = row
-        superseded = sandbox.fence < task.fence
+        sandbox, task, project, user_id = row
+        superseded = task is not None and sandbox.fence < task.fence
         stale = sandbox.status in ENDED or superseded
         saving = stale and await may_save(session, sandbox.id)
     return Caller(
         sandbox_id=sandbox.id,
         gateway_socket=sandbox.gateway_socket,
         purpose=Purpose(sandbox.purpose),
-        task_id=task.id,
-        title=task.title,
-        description=task.description,
-        branch=task.branch_name if task.branch_created and not stale else None,
+        user_id=user_id,
+        task_id=sandbox.task_id,
+        spec_id=sandbox.spec_id,
+        title=task.title if task else "",
+        description=task.description if task else "",
+        branch=task.branch_name if task and task.branch_created and not stale else None,
         model=sandbox.model,
         model_features=frozenset(project.settings.get("model_features", ())),
         forge=project.forge,
         repository=repository_of(project),
         git_path=git_path(project),
-        wip=wip_branch(task.id, attempt=sandbox.attempt if superseded else None),
+        wip=wip_branch(sandbox.task_id or sandbox.spec_id, attempt=sandbox.attempt if superseded else None),
         stale=stale,
         saving=saving,
     )

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 
 from aiohttp import ClientSession, web
@@ -11,50 +10,13 @@ from aiohttp import ClientSession, web
 from omoi_os.audit.trail import Trail
 from omoi_os.config import Settings
 from omoi_os.db.base import Sessions
+from omoi_os.forges.smart_http.backend import GitBackend
 from omoi_os.gateway.callers import Callers
-from omoi_os.gateway.git.backend import GitBackend
 from omoi_os.gateway.model.bodies import Bodies
 from omoi_os.gateway.model.metered.client import ModelClient
 from omoi_os.gateway.model.seen_messages import Sightings
 from omoi_os.masking import Masker
-
-
-class Slots:
-    """Limits concurrent work per sandbox, so that one sandbox cannot exhaust shared resources. The rest waits."""
-
-    def __init__(self, each: int) -> None:
-        self._each = each
-        self._waiting: Counter[str] = Counter()
-        self._slots: dict[str, asyncio.Semaphore] = {}
-
-    async def take(self, sandbox_id: str) -> None:
-        """Wait for a free slot. Each one must be released."""
-        self._waiting[sandbox_id] += 1
-        slot = self._slots.setdefault(sandbox_id, asyncio.Semaphore(self._each))
-        try:
-            await slot.acquire()
-        except asyncio.CancelledError:
-            self._forget(sandbox_id)
-            raise
-
-    def release(self, sandbox_id: str) -> None:
-        """Release a slot."""
-        self._slots[sandbox_id].release()
-        self._forget(sandbox_id)
-
-    @asynccontextmanager
-    async def one(self, sandbox_id: str) -> AsyncIterator[None]:
-        """Hold a slot while the block runs."""
-        await self.take(sandbox_id)
-        try:
-            yield
-        finally:
-            self.release(sandbox_id)
-
-    def _forget(self, sandbox_id: str) -> None:
-        self._waiting[sandbox_id] -= 1
-        if not self._waiting[sandbox_id]:
-            del self._waiting[sandbox_id], self._slots[sandbox_id]
+from omoi_os.system.slots import Slots
 
 
 class Background:

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from omoi_os.audit.trail import refused
-from omoi_os.errors import DiskFull, Forbidden, NotFound, NotReady, OmoiError, TooLarge
+from omoi_os.errors import DatabaseUnavailable, DiskFull, Forbidden, NotFound, OmoiError, TooLarge
 from omoi_os.gateway.callers import CALLING_SANDBOX
 from omoi_os.gateway.context import PARTS
 from omoi_os.system import disk
@@ -77,7 +77,7 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
             return _answer(request, DiskFull("the disk is full; free some space and retry"))
         if isinstance(error, OSError):
             raise
-        return _answer(request, NotReady("the database does not answer; retry in a moment"))
+        return _answer(request, DatabaseUnavailable())
 
 
 async def _record(request: web.Request, error: OmoiError) -> None:

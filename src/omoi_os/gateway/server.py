@@ -17,6 +17,8 @@ from omoi_os.audit.trail import Trail
 from omoi_os.bus.base import Bus
 from omoi_os.bus.factory import open_bus
 from omoi_os.config import Settings
+from omoi_os.credentials.encryption import Keyring
+from omoi_os.credentials.masks import CredentialMasks
 from omoi_os.db import embedded
 from omoi_os.db.base import make_engine, make_sessions
 from omoi_os.errors import SetupError
@@ -35,7 +37,7 @@ from omoi_os.gateway.model.seen_messages import Sightings
 from omoi_os.gateway.problems import answer_errors
 from omoi_os.gateway.sockets import GatewaySockets
 from omoi_os.masking import Masker
-from omoi_os.sandboxes.sites import claim_repositories
+from omoi_os.sandboxes.site_owners import claim_repositories
 from omoi_os.system.garbage import spare_what_stays
 
 log = logging.getLogger(__name__)
@@ -63,7 +65,9 @@ async def serving(settings: Settings, *, database_url: str, bus: Bus) -> AsyncIt
         sessions = make_sessions(engine)
         async with sessions.begin() as session:
             await claim_repositories(session, site=settings.site, data_dir=settings.data_dir)
-        masker = Masker(settings.secrets)
+        masker, keyring = Masker(settings.secrets), Keyring(settings)
+        masks = CredentialMasks(masker, sessions, keyring)
+        await stack.enter_async_context(masks.kept(bus))
         trail = Trail(sessions, masker)
         stack.push_async_callback(trail.close)
         parts = Parts(
@@ -73,7 +77,9 @@ async def serving(settings: Settings, *, database_url: str, bus: Bus) -> AsyncIt
             api=await stack.enter_async_context(relay.make_session()),
             models=ModelClient(
                 sessions=sessions,
-                credentials=await stack.enter_async_context(open_credentials(settings, folder)),
+                credentials=await stack.enter_async_context(
+                    open_credentials(settings, folder, sessions=sessions, keyring=keyring, masks=masks)
+                ),
                 prices=PriceTable.load(settings.prices),
                 reservations=Reservations(sessions),
             ),

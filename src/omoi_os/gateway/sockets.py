@@ -62,8 +62,9 @@ class GatewaySockets:
             # Read folders before rows: a row is written before its folder, so no new folder is taken for a leftover.
             there = set() if sandbox_id else set(await asyncio.to_thread(_names, self._folder)) | set(self._open)
             alive, over = await self._rows(sandbox_id)
-            for name in (there | over) - alive - await self._waiting():
-                await self._close(name)
+            if unused := (there | over) - alive:
+                for name in unused - await self._waiting():
+                    await self._close(name)
             for name in alive - set(self._open):
                 await self._open_socket(name)
 
@@ -87,10 +88,10 @@ class GatewaySockets:
         query = query.where(Sandbox.id == sandbox_id if sandbox_id else Sandbox.status.in_(ALIVE))
         async with self._sessions() as session:
             rows = (await session.execute(query)).all()
-            kept = await salvages.gateway_sockets(
-                session, site=self._site, sandbox_ids=[sandbox_id] if sandbox_id else ()
-            )
-        alive = {row.gateway_socket for row in rows if row.status in ALIVE} | kept
+            alive = {row.gateway_socket for row in rows if row.status in ALIVE}
+            if sandbox_id is None or not alive:
+                only = [sandbox_id] if sandbox_id else ()
+                alive |= await salvages.gateway_sockets(session, site=self._site, sandbox_ids=only)
         return alive, {row.gateway_socket for row in rows} - alive
 
     async def _waiting(self) -> set[str]:

@@ -6,8 +6,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.config import Settings
 from omoi_os.health import warnings
-from omoi_os.health.presence import NAME as ORCHESTRATOR
-from omoi_os.health.presence import connected_since
+from omoi_os.health.orchestrator_presence import NAME as ORCHESTRATOR
+from omoi_os.health.orchestrator_presence import connected_since
 from omoi_os.health.warnings import DISK_SPACE, WarningOut
 from omoi_os.system import disk
 
@@ -35,7 +35,7 @@ class Attendance:
         self._missing_since = self._missing_since or now
         if now < self._warn_from:
             return shown
-        message = "no orchestrator is running, so no task starts or ends: start one with omoi orchestrator"
+        message = "no orchestrator is running, so no task starts or ends: start one with `omoi orchestrator`"
         missing = WarningOut(key=NO_ORCHESTRATOR, message=message, since=self._missing_since)
         return sorted([*shown, missing], key=lambda warning: warning.since)
 

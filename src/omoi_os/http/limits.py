@@ -21,12 +21,20 @@ _LARGER = (
     ("PUT", re.compile(r"/api/v1/sandboxes/[^/]+/transcript"), TRANSCRIPT_LIMIT),
 )
 
+#: Bodies that their route streams, and bounds and decodes itself.
+_STREAMED = re.compile(r"/git/[^/]+/git-(upload|receive)-pack")
+
 
 def limit_for(method: str, path: str) -> int:
     """Return the maximum size in bytes for the body of a request."""
     return next(
         (limit for verb, pattern, limit in _LARGER if verb == method and pattern.fullmatch(path)), DEFAULT_LIMIT
     )
+
+
+def is_streamed(method: str, path: str) -> bool:
+    """Return whether a request's route reads a body of any size piece by piece."""
+    return method == "POST" and _STREAMED.fullmatch(path) is not None
 
 
 class BodyLimits:
@@ -37,7 +45,7 @@ class BodyLimits:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with a bounded body."""
-        if scope["type"] != "http":
+        if scope["type"] != "http" or is_streamed(scope["method"], scope["path"]):
             await self._app(scope, receive, send)
             return
         limit = limit_for(scope["method"], scope["path"])

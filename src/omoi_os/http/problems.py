@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from omoi_os.config import Settings
-from omoi_os.errors import BadToken, DiskFull, Invalid, NotFound, NotReady, OmoiError, TooLarge
+from omoi_os.errors import BadToken, DatabaseUnavailable, DiskFull, Invalid, NotFound, NotReady, OmoiError, TooLarge
 from omoi_os.http.bodies import BadJson
 from omoi_os.http.sentences import explain, place_of
 from omoi_os.system import disk
@@ -168,7 +168,7 @@ def _message(item: Mapping[str, Any]) -> str:
 async def _database_unavailable(request: Request, error: Exception) -> Response:
     if full := _full_disk(request, error):
         return full
-    return problem(HTTPStatus.SERVICE_UNAVAILABLE, "the database is not available; try again in a moment")
+    return problem(HTTPStatus.SERVICE_UNAVAILABLE, str(DatabaseUnavailable()))
 
 
 async def _database_error(request: Request, error: Exception) -> Response:

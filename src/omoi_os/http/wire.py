@@ -14,6 +14,8 @@ HEAD_SECONDS = 10.0
 #: maximum.
 BODY_BYTES_PER_SECOND = 512 * 1024
 MAX_BODY_SECONDS = 140.0
+#: Timeout for the next piece of a body that may take long as a whole.
+STALL_SECONDS = 60.0
 
 _TIMED_OUT = (
     b"HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 35\r\n"
@@ -25,6 +27,8 @@ _TIMED_OUT = (
 GONE = "omoi.gone"
 #: Scope extension: a function that aborts the connection and discards unsent data.
 CUT = "omoi.cut"
+#: Scope extension: a function that replaces the timeout of the whole body by one for each piece.
+LONG_BODY = "omoi.long_body"
 
 
 def cut(scope: Scope) -> None:
@@ -32,6 +36,13 @@ def cut(scope: Scope) -> None:
     end: Callable[[], None] | None = (scope.get("extensions") or {}).get(CUT)
     if end is not None:
         end()
+
+
+def allow_long_body(scope: Scope) -> None:
+    """Let the body of a request take long as long as pieces of it arrive. Call this for known callers only."""
+    allow: Callable[[], None] | None = (scope.get("extensions") or {}).get(LONG_BODY)
+    if allow is not None:
+        allow()
 
 
 def gone(scope: Scope) -> Callable[[], bool]:
@@ -55,6 +66,7 @@ class Wire(HttpToolsProtocol):
     _head = 0
     _in_head = True
     _open = True
+    _long_body = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timeout for the first request."""
@@ -77,13 +89,20 @@ class Wire(HttpToolsProtocol):
             self._disarm()
         elif self._timer is None or was_in_head != self._in_head:
             self._arm(HEAD_SECONDS if self._in_head else self._body_seconds())
+        elif self._long_body:
+            self._arm(STALL_SECONDS)
 
     def on_message_begin(self) -> None:
         """Start the head of a request."""
         super().on_message_begin()
-        extensions: dict[str, Any] = {GONE: self._is_gone, CUT: self.transport.abort}
+        extensions: dict[str, Any] = {
+            GONE: self._is_gone,
+            CUT: self.transport.abort,
+            LONG_BODY: self._allow_long_body,
+        }
         self.scope["extensions"] = extensions
         self._open = self._in_head = True
+        self._long_body = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a header; raise `TooManyHeaders` beyond the limit."""
@@ -104,6 +123,11 @@ class Wire(HttpToolsProtocol):
     def _is_gone(self) -> bool:
         return self.transport.is_closing()
 
+    def _allow_long_body(self) -> None:
+        self._long_body = True
+        if self._open and not self._in_head:
+            self._arm(STALL_SECONDS)
+
     def _body_seconds(self) -> float:
         declared = next((value for name, value in self.headers if name == b"content-length"), b"")
         if not declared.isdigit() or len(declared) > 18:
@@ -121,6 +145,10 @@ class Wire(HttpToolsProtocol):
 
     def _give_up(self) -> None:
         self._timer = None
+        if self._long_body and self.flow.read_paused:
+            # The client waits for us.
+            self._arm(STALL_SECONDS)
+            return
         cycle: Any = self.cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
             self.transport.write(_TIMED_OUT)

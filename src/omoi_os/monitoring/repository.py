@@ -7,13 +7,13 @@ from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.models import User
-from omoi_os.projects.visibility import visible_to
 from omoi_os.sandboxes.lifecycle import ALIVE, SandboxState
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.lifecycle import TERMINAL, TaskState
 from omoi_os.tasks.models import Task
 from omoi_os.tasks.outcomes import FINAL, Outcome, of_task
 from omoi_os.tasks.verdict import Verdict
+from omoi_os.visibility import visible_to
 
 
 @dataclass(frozen=True, slots=True)

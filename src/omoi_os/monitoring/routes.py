@@ -6,7 +6,7 @@ from fastapi import Depends, Request
 
 from omoi_os.accounts.deps import CurrentUser
 from omoi_os.health.api_warnings import Attendance
-from omoi_os.health.availability import Availability
+from omoi_os.health.provider_availability import Availability
 from omoi_os.http.deps import AppSettings, DbSession, Now
 from omoi_os.http.routers import make_router
 from omoi_os.monitoring import service

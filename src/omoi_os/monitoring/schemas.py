@@ -39,7 +39,7 @@ class DayOut(BaseModel):
         description="What the sandboxes created on this day have spent on model calls, in US dollars."
     )
     simulated_cost_usd: float = Field(
-        description="The part of `cost_usd` that the scripted model was charged and nobody paid."
+        description="The part of `cost_usd` that is simulated: calls of the scripted model, which nobody pays."
     )
     cost_simulated: bool = Field(description="Whether a part of `cost_usd` is simulated.")
     tokens: int = Field(description="How many tokens the sandboxes created on this day have used.")
@@ -81,7 +81,7 @@ class ProcessOut(BaseModel):
     """A running process of the platform, on any machine."""
 
     name: str = Field(description="What the process is, such as `orchestrator`.")
-    since: AwareDatetime = Field(description="Since when it has been connected to the database.")
+    since: AwareDatetime = Field(description="When it connected to the database.")
 
 
 class OverviewOut(BaseModel):

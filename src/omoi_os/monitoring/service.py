@@ -6,10 +6,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.models import User
 from omoi_os.config import Settings
-from omoi_os.health import presence, versions
+from omoi_os.credentials.resolver import model_names
+from omoi_os.health import orchestrator_presence, versions
 from omoi_os.health.api_warnings import Attendance
-from omoi_os.health.availability import Availability
-from omoi_os.health.presence import NAME as ORCHESTRATOR
+from omoi_os.health.orchestrator_presence import NAME as ORCHESTRATOR
+from omoi_os.health.provider_availability import Availability
 from omoi_os.monitoring import repository
 from omoi_os.monitoring.repository import Spent
 from omoi_os.monitoring.schemas import (
@@ -22,10 +23,10 @@ from omoi_os.monitoring.schemas import (
     SandboxesOut,
     VersionsOut,
 )
-from omoi_os.projects.visibility import restricted_to
 from omoi_os.sandboxes.lifecycle import SandboxState
 from omoi_os.tasks.lifecycle import OPEN, TaskState
 from omoi_os.tasks.outcomes import FINAL, Outcome
+from omoi_os.visibility import restricted_to
 
 DAYS = 14
 
@@ -43,7 +44,7 @@ async def overview(
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=DAYS - 1)
     by_state = await repository.sandboxes(session, user=user, since=since)
-    connected = await presence.connected_since(session, ORCHESTRATOR)
+    connected = await orchestrator_presence.connected_since(session, ORCHESTRATOR)
     shown = OverviewOut(
         generated_at=now,
         queue=await _queue(session, user=user, now=now),
@@ -55,7 +56,7 @@ async def overview(
             postgres=await repository.server_version(session),
             agent_sdk=versions.agent_sdk(),
             agent_cli=versions.agent_cli(),
-            model=settings.model_name,
+            model=(await model_names(session, settings, [user.id]))[user.id].name,
         ),
         processes=[ProcessOut(name="orchestrator", since=moment) for moment in connected],
         warnings=await attendance.warnings(session, now=now),

@@ -24,7 +24,7 @@ class Context:
     bus: Bus
     providers: Providers
     masker: Masker
-    #: The number of its advisory lock, see `health.presence`.
+    #: The number of its advisory lock, see `health.orchestrator_presence`.
     owner: int
     #: The installation's name: the label on every sandbox that it creates.
     installation: str

@@ -13,22 +13,26 @@ from omoi_os import tables  # noqa: F401  foreign keys name tables that nothing 
 from omoi_os.bus.base import Topic
 from omoi_os.bus.factory import open_bus
 from omoi_os.config import Settings
+from omoi_os.credentials.encryption import Keyring
+from omoi_os.credentials.masks import CredentialMasks
 from omoi_os.db.base import make_engine, make_sessions, plain_url
 from omoi_os.db.clock import READ_SECONDS, Clock
 from omoi_os.db.embedded import url as embedded_url
-from omoi_os.health.presence import presence
+from omoi_os.health.orchestrator_presence import presence
 from omoi_os.masking import Masker
 from omoi_os.orchestrator import own_health
 from omoi_os.orchestrator.context import Context
-from omoi_os.orchestrator.dispatch.bytecode import compile_worker
 from omoi_os.orchestrator.dispatch.dispatcher import dispatch
 from omoi_os.orchestrator.dispatch.warm_pool import drain, refill
+from omoi_os.orchestrator.dispatch.worker_bytecode import compile_worker
 from omoi_os.orchestrator.provider_cache import Providers
 from omoi_os.orchestrator.recovery import sandbox_rows
-from omoi_os.orchestrator.recovery.lost_sites import attend_sites, check_site, serve_sites
 from omoi_os.orchestrator.recovery.reaper import reap
 from omoi_os.orchestrator.recovery.reconciler import reconcile
 from omoi_os.orchestrator.recovery.salvage import look_after
+from omoi_os.orchestrator.recovery.unreachable_sandboxes import attend_sites
+from omoi_os.orchestrator.served_sites import check_site, serve_sites
+from omoi_os.orchestrator.upkeep.free_space import confirm_free_space
 from omoi_os.orchestrator.upkeep.long_transactions import report_long_transactions
 from omoi_os.orchestrator.upkeep.prepared_checkouts import remove_unfinished
 from omoi_os.orchestrator.upkeep.pruning import prune
@@ -39,7 +43,7 @@ from omoi_os.orchestrator.verification.verifier import verify
 from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import StopCause
 from omoi_os.sandboxes.models import Installation
-from omoi_os.sandboxes.sites import claim_repositories
+from omoi_os.sandboxes.site_owners import claim_repositories
 from omoi_os.tasks import repository as tasks_repository
 
 log = logging.getLogger(__name__)
@@ -86,19 +90,21 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
             await claim_repositories(session, site=settings.site, data_dir=settings.data_dir)
             installation = (await session.get_one(Installation, 1)).name
         async with presence(plain_url(database_url)) as owner, open_bus(settings, database_url) as bus:
+            masker = Masker(settings.secrets)
             context = Context(
                 settings=settings,
                 sessions=sessions,
                 bus=bus,
                 providers=providers,
-                masker=Masker(settings.secrets),
+                masker=masker,
                 owner=owner,
                 installation=installation,
                 clock=clock,
             )
             await check_site(context)
             await serve_sites(context)
-            yield context
+            async with CredentialMasks(masker, sessions, Keyring(settings)).kept(bus):
+                yield context
     finally:
         await providers.close()
         await engine.dispose()
@@ -107,10 +113,10 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
 async def work(context: Context, stopping: asyncio.Event) -> None:
     """Run turns until `stopping` is set.
 
-    A change dispatches and verifies tasks at once. The full comparison follows a moment later, and at the latest after
-    `reconcile_seconds`, in case a wake-up was lost.
+    A change dispatches and verifies tasks at once. The full comparison follows a moment later, as it does after the end
+    of a job, and at the latest after `reconcile_seconds`, in case a wake-up was lost.
     """
-    async with context.bus.listen(Topic.TASKS, Topic.SANDBOXES) as wakeups:
+    async with context.bus.listen(Topic.WORK) as wakeups:
         changed = asyncio.Event()
 
         async def listen() -> None:
@@ -126,9 +132,11 @@ async def work(context: Context, stopping: asyncio.Event) -> None:
                 pause = await turn(context, compares=time.monotonic() >= compare_at)
                 if pause is not None:
                     compare_at = time.monotonic() + pause
-                wait = max(0.0, compare_at - time.monotonic())
-                if await _first_of(stopping, changed, context.jobs.ended, timeout=wait):
+                while await _first_of(stopping, changed, context.jobs.ended, until=compare_at):
                     compare_at = min(compare_at, time.monotonic() + COMPARE_AFTER_SECONDS)
+                    if changed.is_set() or stopping.is_set():
+                        break
+                    context.jobs.ended.clear()
         finally:
             listener.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -142,9 +150,10 @@ async def turn(context: Context, *, compares: bool) -> float | None:
     """
     started = time.monotonic()
     rest = context.settings.reconcile_seconds
-    steps = (_read_clock, dispatch, verify)
-    comparisons = (reconcile, look_after, reap, attend_sites, refill)
-    upkeep = (prune, maintain, enforce_quotas, examine_repositories, report_long_transactions)
+    steps = (dispatch, verify)
+    comparisons = (_read_clock, reconcile, look_after, reap, attend_sites, refill)
+    reports = (confirm_free_space, report_long_transactions)
+    upkeep = (prune, maintain, enforce_quotas, examine_repositories, *reports)
     for step in (*steps, *comparisons, *upkeep) if compares else steps:
         with context.health.step(step.__name__.strip("_")):
             await step(context)
@@ -188,9 +197,10 @@ async def stop_all(context: Context) -> None:
     await context.jobs.finish("end ", "remove ", timeout=STOP_SECONDS)
 
 
-async def _first_of(*events: asyncio.Event, timeout: float) -> bool:
-    """Wait until one of the events is set or the timeout has passed; return whether one was set."""
+async def _first_of(*events: asyncio.Event, until: float) -> bool:
+    """Wait until one of the events is set or this moment has come; return whether one was set."""
     waits = [asyncio.create_task(event.wait()) for event in events]
+    timeout = max(0.0, until - time.monotonic())
     done, _ = await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()

@@ -1,6 +1,7 @@
-"""Addresses of a project's repository: for its forge, and for git inside a sandbox."""
+"""Addresses of a project's repository: for its forge, for people, and for git inside a sandbox."""
 
 from urllib.parse import quote
+from uuid import UUID
 
 from omoi_os.forges.base import Repository
 from omoi_os.projects.models import Project
@@ -23,3 +24,8 @@ def git_path(project: Project) -> str:
     if owner and name:
         return f"/git/{quote(owner, safe='')}/{quote(name, safe='')}.git"
     return f"/git/local/{project.id}.git"
+
+
+def clone_url(project_id: UUID, *, public_url: str) -> str:
+    """Return the URL at which the API serves the repository to people."""
+    return f"{public_url}/git/{project_id}.git"

@@ -1,6 +1,7 @@
-"""The table of projects."""
+"""Tables of projects and their members."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +10,14 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from omoi_os.db.base import Base
 from omoi_os.ids import uuid7
+
+
+class ProjectRole(StrEnum):
+    """What a member may do in a project; each role includes the ones below it."""
+
+    OWNER = "owner"  #: changes settings and members, and deletes the project
+    MAINTAINER = "maintainer"  #: creates tickets and tasks, sends messages, cancels, retries and verifies
+    VIEWER = "viewer"  #: reads everything of the project
 
 
 class Project(Base):
@@ -23,6 +32,12 @@ class Project(Base):
             "github_owner",
             "github_repo",
             unique=True,
+            postgresql_where=text("deleted_at IS NULL AND github_owner IS NOT NULL"),
+        ),
+        Index(
+            "ix_projects_repository",
+            "github_owner",
+            "github_repo",
             postgresql_where=text("deleted_at IS NULL AND github_owner IS NOT NULL"),
         ),
     )
@@ -40,3 +55,16 @@ class Project(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
     deleted_at: Mapped[datetime | None]
+
+
+class ProjectMember(Base):
+    """A user's role in a project. The creator of a project starts as its owner."""
+
+    __tablename__ = "project_members"
+    # For the projects of one user, which every list and the stream ask for.
+    __table_args__ = (Index("ix_project_members_user_id_project_id", "user_id", "project_id"),)
+
+    project_id: Mapped[UUID] = mapped_column(ForeignKey("projects.id"), primary_key=True)
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id"), primary_key=True)
+    role: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())

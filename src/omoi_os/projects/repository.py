@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import exists, select
+from sqlalchemy import case, exists, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.models import User
-from omoi_os.projects.models import Project
-from omoi_os.projects.visibility import visible_to
+from omoi_os.projects.models import Project, ProjectMember, ProjectRole
 from omoi_os.tasks.lifecycle import OPEN
 from omoi_os.tasks.models import Task
+from omoi_os.visibility import visible_to
 
 
 async def get_visible(
@@ -35,18 +35,30 @@ async def lock(session: AsyncSession, project_id: UUID) -> Project:
 
 
 async def insert_unless_taken(session: AsyncSession, values: dict[str, Any]) -> Project | None:
-    """Insert a project; return None if its creator already has one on the same repository."""
+    """Insert a project with its creator as owner; return None if they have created one on the same repository."""
     statement = insert(Project).values(values).on_conflict_do_nothing().returning(Project)
-    return (await session.execute(statement)).scalar_one_or_none()
+    project = (await session.execute(statement)).scalar_one_or_none()
+    if project is not None:
+        owner = {"project_id": project.id, "user_id": project.created_by, "role": ProjectRole.OWNER}
+        await session.execute(insert(ProjectMember).values(owner | {"created_at": project.created_at}))
+    return project
 
 
-async def on_repository(session: AsyncSession, *, created_by: UUID, owner: str, repo: str) -> Project | None:
-    """Return the project on a repository that this user owns."""
-    query = select(Project).where(
-        Project.created_by == created_by,
-        Project.github_owner == owner,
-        Project.github_repo == repo,
-        Project.deleted_at.is_(None),
+async def on_repository(session: AsyncSession, *, user: User, owner: str, repo: str) -> Project | None:
+    """Return the project on a repository that the user may see: one they own first, then one they belong to."""
+    own = (ProjectMember.project_id == Project.id) & (ProjectMember.user_id == user.id)
+    ranks = {ProjectRole.OWNER: 0, ProjectRole.MAINTAINER: 1, ProjectRole.VIEWER: 2}
+    query = (
+        select(Project)
+        .outerjoin(ProjectMember, own)
+        .where(
+            Project.github_owner == owner,
+            Project.github_repo == repo,
+            Project.deleted_at.is_(None),
+            visible_to(user, Project.id),
+        )
+        .order_by(case(ranks, value=ProjectMember.role, else_=3), Project.id)
+        .limit(1)
     )
     return (await session.execute(query)).scalar_one_or_none()
 

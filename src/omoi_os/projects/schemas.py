@@ -1,7 +1,7 @@
 """Request and response bodies for projects."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Self
 from uuid import UUID
 
 from pydantic import (
@@ -16,9 +16,12 @@ from pydantic import (
 
 from omoi_os.http.choices import AnyCase
 from omoi_os.http.paging import Page
+from omoi_os.http.shapes import Shown
 from omoi_os.http.text import Command, Described, Line, Text, matching
+from omoi_os.projects.addresses import clone_url
 from omoi_os.projects.forge_name import ForgeName
 from omoi_os.projects.model_features import ModelFeature
+from omoi_os.projects.models import Project, ProjectRole
 from omoi_os.providers.registry import ProviderName
 
 #: An allow-list, because git's own rules accept `$(id)` and `-x`.
@@ -60,6 +63,11 @@ RepositoryName = Annotated[
 Provider = Annotated[
     str, StringConstraints(to_lower=True), AfterValidator(_provider), Described("enum", tuple(ProviderName))
 ]
+ROLE = (
+    "Your role in the project. `viewer` reads everything; `maintainer` also creates tickets and tasks, sends messages, "
+    "cancels, retries and verifies; `owner` also changes settings and members and deletes the project. Administrators "
+    "are owners of every project."
+)
 Usd = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 Concurrency = Annotated[int, Field(ge=1, le=1000, strict=True)]
 
@@ -172,10 +180,8 @@ class ProjectPatch(BaseModel):
     )
 
 
-class ProjectOut(BaseModel):
+class ProjectOut(Shown):
     """A project: a git repository plus settings."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     id: UUID = Field(description="The project's id.")
     name: str = Field(description="Name of the project.")
@@ -185,12 +191,24 @@ class ProjectOut(BaseModel):
     repo_url: str | None = Field(
         description="Path of the repository that was imported; null if the project started empty."
     )
+    clone_url: str = Field(
+        description="URL at which `git` clones, fetches and pushes the repository, with any user name and an API key "
+        "as the password."
+    )
     default_branch: str = Field(description="The branch that tasks start from.")
     forge: str = Field(description="Where the repository is hosted: `local` is a repository on this server.")
     settings: ProjectSettings = Field(description="Settings for all tickets of the project.")
-    created_by: UUID = Field(description="The user who owns the project.")
+    role: ProjectRole = Field(description=ROLE)
+    created_by: UUID = Field(description="The user who created the project.")
     created_at: AwareDatetime = Field(description="When the project was created.")
     updated_at: AwareDatetime = Field(description="When the project or its settings were last changed.")
+
+    @classmethod
+    def of(cls, project: Project, *, role: ProjectRole, public_url: str) -> Self:
+        """Return the response for a project to a user with this role."""
+        added = {"role": role, "clone_url": clone_url(project.id, public_url=public_url)}
+        stored = {name: getattr(project, name) for name in cls.model_fields if name not in added}
+        return cls.model_validate(stored | added)
 
 
 class ProjectPage(Page):

@@ -12,8 +12,9 @@ from omoi_os.accounts.models import User
 from omoi_os.config import Settings
 from omoi_os.errors import Conflict, Forbidden, Invalid, NotFound
 from omoi_os.ids import uuid7
-from omoi_os.projects import repository
+from omoi_os.projects import permissions, repository
 from omoi_os.projects.models import Project
+from omoi_os.projects.permissions import Permission
 from omoi_os.projects.schemas import ProjectIn
 
 #: Settings that only administrators can change, with their defaults: they affect resources that projects share.
@@ -30,13 +31,24 @@ async def create_project(
     if project is not None:
         return project
     existing = await _on_repository(session, user, wanted)
+    if existing is None:
+        raise _left_to_others(wanted)
     raise Conflict(f"you already have project {existing.id} on {wanted.github_owner}/{wanted.github_repo}; use it")
 
 
-async def find_or_create(session: AsyncSession, user: User, wanted: ProjectIn, *, now: datetime) -> Project:
-    """Return the user's own project on a repository; create it if there is none."""
+async def find_or_create(
+    session: AsyncSession, user: User, wanted: ProjectIn, *, now: datetime
+) -> tuple[Project, bool]:
+    """Return the project on a repository that the user may see, or a new one, and whether it is new."""
+    if (found := await _on_repository(session, user, wanted)) is not None:
+        return found, False
     project = await repository.insert_unless_taken(session, _values(wanted, user, seed=None, now=now))
-    return project or await _on_repository(session, user, wanted)
+    if project is not None:
+        return project, True
+    # Another request has created it meanwhile.
+    if (found := await _on_repository(session, user, wanted)) is None:
+        raise _left_to_others(wanted)
+    return found, False
 
 
 async def get_visible(session: AsyncSession, project_id: UUID, *, user: User) -> Project:
@@ -47,11 +59,15 @@ async def get_visible(session: AsyncSession, project_id: UUID, *, user: User) ->
     return project
 
 
-async def lock_visible(session: AsyncSession, project_id: UUID, *, user: User) -> Project:
-    """Return the same project with its row locked until the transaction ends."""
+async def lock_editable(session: AsyncSession, project_id: UUID, *, user: User) -> Project:
+    """Return a project in which the user may create tickets, with its row locked until the transaction ends.
+
+    Raise `NotFound` if it does not exist or the user may not see it, and `Forbidden` if they may only read it.
+    """
     project = await repository.get_visible(session, project_id, user=user, for_update=True)
     if project is None:
         raise NotFound(f"there is no project {project_id}")
+    await permissions.require(session, user, project.id, Permission.EDIT)
     return project
 
 
@@ -79,12 +95,15 @@ def _check_settings(user: User, wanted: Mapping[str, Any], *, current: Mapping[s
             raise Forbidden(f"settings.{name}: only an administrator can change it")
 
 
-async def _on_repository(session: AsyncSession, user: User, wanted: ProjectIn) -> Project:
+async def _on_repository(session: AsyncSession, user: User, wanted: ProjectIn) -> Project | None:
     owner, repo = wanted.github_owner or "", wanted.github_repo or ""
-    project = await repository.on_repository(session, created_by=user.id, owner=owner, repo=repo)
-    if project is None:
-        raise Conflict(f"the project on {owner}/{repo} was changed by another request; try again")
-    return project
+    return await repository.on_repository(session, user=user, owner=owner, repo=repo)
+
+
+def _left_to_others(wanted: ProjectIn) -> Conflict:
+    """Return the error for a user who was removed from the project that they created on a repository."""
+    name = f"{wanted.github_owner}/{wanted.github_repo}"
+    return Conflict(f"you are no longer a member of the project that you created on {name}; ask an owner to add you")
 
 
 def _values(wanted: ProjectIn, user: User, *, seed: str | None, now: datetime) -> dict[str, Any]:

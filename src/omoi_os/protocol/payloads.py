@@ -75,7 +75,7 @@ class ToolCompleted(Payload, total=False):
 
 
 class UserToolResult(Payload, total=False):
-    """The start of what the model sees of a tool's output."""
+    """The start of a tool's output, as the model receives it."""
 
     tool: str
     tool_use_id: str
@@ -157,7 +157,7 @@ class Interrupted(Payload, total=False):
 
 
 class Heartbeat(Payload, total=False):
-    """The worker is alive; what its agent is doing."""
+    """The worker is alive, with the current activity of its agent."""
 
     status: str
     current_tool: str | None

@@ -51,8 +51,9 @@ class SandboxSpec:
     gateway_folder: Path | None = None
     #: A bare repository of this machine, mounted read-only at `protocol.paths.MIRROR`, for fast clones.
     mirror: Path | None = None
-    #: A prepared checkout on this machine (`providers.prepared`): the initial content of the workspace, never modified
-    #: from inside. A provider without `has_checkouts` starts with an empty workspace, and any other provider may.
+    #: A prepared checkout on this machine (`providers.checkout_folder`): the initial content of the workspace, never
+    #: modified from inside. A provider without `has_checkouts` starts with an empty workspace, and any other provider
+    #: may.
     checkout: Path | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 

@@ -7,13 +7,15 @@ from fastapi import Depends, Path, Request
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.auth import SANDBOX_PREFIX, BearerToken, identify_user
-from omoi_os.accounts.deps import CurrentUser
+from omoi_os.accounts.deps import CurrentUser, note_use
 from omoi_os.accounts.models import User
 from omoi_os.audit.deps import AppTrail
 from omoi_os.audit.trail import Trail, foreign
 from omoi_os.errors import Forbidden
 from omoi_os.http.deps import DbSession, Now
 from omoi_os.ids import token_hash
+from omoi_os.projects import permissions
+from omoi_os.projects.permissions import Permission
 from omoi_os.sandboxes import repository, service
 from omoi_os.sandboxes.models import Sandbox
 
@@ -76,10 +78,20 @@ async def readable_sandbox(
     if token.startswith(SANDBOX_PREFIX):
         return await calling_sandbox(sandbox_id, token, session, now, request, trail)
     identity = await identify_user(session, token, now=now)
+    note_use(request, identity, now=now)
     return await _get_visible(session, sandbox_id, user=identity.user)
 
 
 VisibleSandbox = Annotated[Sandbox, Depends(visible_sandbox)]
+
+
+async def runnable_sandbox(sandbox: VisibleSandbox, user: CurrentUser, session: DbSession) -> Sandbox:
+    """Return the sandbox; raise `Forbidden` if the caller may see it but not control it."""
+    await permissions.require(session, user, sandbox.project_id, Permission.RUN)
+    return sandbox
+
+
+RunnableSandbox = Annotated[Sandbox, Depends(runnable_sandbox)]
 CallingSandbox = Annotated[Sandbox, Depends(calling_sandbox)]
 SavingSandbox = Annotated[Sandbox, Depends(saving_sandbox)]
 ReadableSandbox = Annotated[Sandbox, Depends(readable_sandbox)]

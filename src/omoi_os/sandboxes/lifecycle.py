@@ -6,7 +6,7 @@ from omoi_os.errors import Conflict
 
 
 class SandboxState(StrEnum):
-    """Each member says what it means and what changes it."""
+    """State of a sandbox."""
 
     CREATING = "creating"  #: the row is stored, the provider creates it; its first sign of life moves it on
     RUNNING = "running"  #: its worker runs; its end or a request to stop moves it on
@@ -19,7 +19,7 @@ class SandboxState(StrEnum):
 class Purpose(StrEnum):
     """Why a sandbox was created."""
 
-    WORK = "work"  #: an agent's attempt at a task
+    WORK = "work"  #: an agent's attempt at a task, or at a spec's phases
     VERIFY = "verify"  #: one check of a pushed commit
 
 

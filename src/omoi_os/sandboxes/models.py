@@ -10,9 +10,15 @@ from sqlalchemy.orm import Mapped, mapped_column
 from omoi_os.db.base import Base
 from omoi_os.ids import uuid7
 
+#: A sandbox serves a task or a spec, never both and never neither.
+ONE_SUBJECT = "num_nonnulls(task_id, spec_id) = 1"
+
 
 class Sandbox(Base):
-    """One attempt at a task, or one check of its result. The row is stored before the sandbox is created."""
+    """One attempt at a task, one check of its result, or a spec's phases. The row is stored before the sandbox exists.
+
+    `spec_id` has no foreign key: specs have no table.
+    """
 
     __tablename__ = "sandboxes"
     __table_args__ = (
@@ -23,9 +29,18 @@ class Sandbox(Base):
             unique=True,
             postgresql_where=text("purpose = 'work' AND status IN ('creating', 'running', 'stopping')"),
         ),
+        Index(
+            "uq_sandboxes_one_alive_per_spec",
+            "spec_id",
+            unique=True,
+            postgresql_where=text(
+                "spec_id IS NOT NULL AND purpose = 'work' AND status IN ('creating', 'running', 'stopping')"
+            ),
+        ),
         Index("ix_sandboxes_created_at_id", "created_at", "id"),
         Index("ix_sandboxes_project_id_created_at_id", "project_id", "created_at", "id"),
         Index("ix_sandboxes_task_id", "task_id"),
+        Index("ix_sandboxes_spec_id", "spec_id", postgresql_where=text("spec_id IS NOT NULL")),
         Index(
             "ix_sandboxes_unpruned",
             "project_id",
@@ -33,11 +48,14 @@ class Sandbox(Base):
             postgresql_where=text("pruned_at IS NULL AND ended_at IS NOT NULL"),
         ),
         UniqueConstraint("token_hash"),
+        CheckConstraint(ONE_SUBJECT, name="one_subject"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     project_id: Mapped[UUID] = mapped_column(ForeignKey("projects.id"))
-    task_id: Mapped[UUID] = mapped_column(ForeignKey("tasks.id"))
+    #: What it serves: either a task or a spec.
+    task_id: Mapped[UUID | None] = mapped_column(ForeignKey("tasks.id"))
+    spec_id: Mapped[UUID | None]
     provider: Mapped[str]
     #: Where the provider creates it: only orchestrators with the same site can see whether it is alive.
     site: Mapped[str]
@@ -101,9 +119,12 @@ class ModelReservation(Base):
     """The estimated cost of a running model call; deleted in the transaction that adds the actual cost."""
 
     __tablename__ = "model_reservations"
+    __table_args__ = (CheckConstraint(ONE_SUBJECT, name="one_subject"),)
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
-    task_id: Mapped[UUID] = mapped_column(ForeignKey("tasks.id"), index=True)
+    #: What it is charged to: either a task or a spec.
+    task_id: Mapped[UUID | None] = mapped_column(ForeignKey("tasks.id"), index=True)
+    spec_id: Mapped[UUID | None] = mapped_column(index=True)
     #: The gateway process that renews it. After its crash the reservation expires.
     gateway_id: Mapped[UUID] = mapped_column(index=True)
     amount_usd: Mapped[float]
@@ -199,7 +220,6 @@ class Transcript(Base):
     __tablename__ = "session_transcripts"
 
     sandbox_id: Mapped[str] = mapped_column(ForeignKey("sandboxes.id"), primary_key=True)
-    task_id: Mapped[UUID] = mapped_column(ForeignKey("tasks.id"), index=True)
     session_id: Mapped[str]
     #: How much of the worker's file is kept, as the worker counts.
     received_bytes: Mapped[int] = mapped_column(BigInteger)

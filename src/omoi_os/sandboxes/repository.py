@@ -12,10 +12,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.models import User
 from omoi_os.errors import NotFound
-from omoi_os.projects.visibility import visible_to
 from omoi_os.sandboxes.lifecycle import ALIVE, UNSAVED, Purpose
 from omoi_os.sandboxes.models import Sandbox, SandboxEvent, SandboxSalvage, WarmSandbox
 from omoi_os.tasks.models import Task
+from omoi_os.visibility import visible_to
 
 ID = re.compile(r"[a-z0-9-]{1,100}")
 
@@ -78,7 +78,7 @@ async def list_sandboxes(
     if project_id is not None:
         conditions.append(Sandbox.project_id == project_id)
     if search is not None:
-        query = query.join(Task, Task.id == Sandbox.task_id)
+        query = query.outerjoin(Task, Task.id == Sandbox.task_id)
         titled = Task.title.icontains(search, autoescape=True)
         conditions.append(Sandbox.id.startswith(search.lower(), autoescape=True) | titled)
     if cursor is not None:
@@ -97,7 +97,8 @@ class TaskGlance:
 
 async def glance_at_tasks(session: AsyncSession, rows: Sequence[Sandbox]) -> dict[UUID, TaskGlance]:
     """Return those fields for the tasks of these sandboxes, by task id."""
-    query = select(Task.id, Task.title, Task.status, Task.fence).where(Task.id.in_({row.task_id for row in rows}))
+    task_ids = {row.task_id for row in rows if row.task_id is not None}
+    query = select(Task.id, Task.title, Task.status, Task.fence).where(Task.id.in_(task_ids))
     return {row[0]: TaskGlance(row[1], row[2], row[3]) for row in await session.execute(query)}
 
 
@@ -115,11 +116,11 @@ async def alive_ids(session: AsyncSession, *, provider: str, site: str) -> Seque
 
 async def alive_with_tasks(
     session: AsyncSession, *, provider: str, site: str, sandbox_id: str | None = None
-) -> list[tuple[Sandbox, Task]]:
-    """Return the same sandboxes, or one of them, each with its task."""
+) -> list[tuple[Sandbox, Task | None]]:
+    """Return the same sandboxes, or one of them, each with its task; None for one that serves a spec."""
     query = (
         select(Sandbox, Task)
-        .join(Task, Task.id == Sandbox.task_id)
+        .outerjoin(Task, Task.id == Sandbox.task_id)
         .where(Sandbox.status.in_(ALIVE), Sandbox.provider == provider, Sandbox.site == site)
         .order_by(Sandbox.created_at)
     )
@@ -150,13 +151,13 @@ async def record_ref(session: AsyncSession, sandbox_id: str, ref: str) -> None:
     await session.execute(update(Sandbox).where(*unrecorded).values(provider_ref=ref))
 
 
-async def is_wanted(session: AsyncSession, *, provider: str, ref: str, spec_id: str) -> bool:
+async def is_wanted(session: AsyncSession, *, provider: str, ref: str, created_as: str) -> bool:
     """Return whether a sandbox at a provider has not ended, has unsaved work, or waits for a task.
 
-    `ref` is the provider's name for it and `spec_id` the id that it was created with: its row has no `provider_ref`
+    `ref` is the provider's name for it and `created_as` the id that it was created with: its row has no `provider_ref`
     until the creation is recorded.
     """
-    unrecorded = Sandbox.provider_ref.is_(None) & (Sandbox.id == spec_id)
+    unrecorded = Sandbox.provider_ref.is_(None) & (Sandbox.id == created_as)
     own = (Sandbox.provider == provider) & ((Sandbox.provider_ref == ref) | unrecorded)
     row = select(Sandbox.id).where(own, Sandbox.status.in_(ALIVE)).exists()
     kept = (
@@ -165,8 +166,15 @@ async def is_wanted(session: AsyncSession, *, provider: str, ref: str, spec_id: 
         .where(own, SandboxSalvage.state.in_(UNSAVED))
         .exists()
     )
-    warm = select(WarmSandbox.id).where(WarmSandbox.id == spec_id).exists()
+    warm = select(WarmSandbox.id).where(WarmSandbox.id == created_as).exists()
     return bool((await session.execute(select(row | kept | warm))).scalar_one())
+
+
+def with_same_subject(sandbox: Sandbox) -> ColumnElement[bool]:
+    """Match the sandboxes that serve the same task, or the same spec, as this one."""
+    if sandbox.task_id is not None:
+        return Sandbox.task_id == sandbox.task_id
+    return Sandbox.spec_id == sandbox.spec_id
 
 
 async def of_task(session: AsyncSession, task_id: UUID, *, purpose: Purpose) -> Sequence[Sandbox]:

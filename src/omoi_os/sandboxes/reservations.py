@@ -9,7 +9,7 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.ids import uuid7
-from omoi_os.sandboxes.metering import Allowance, budget_used_up
+from omoi_os.sandboxes.metering import Allowance, read_allowance
 from omoi_os.sandboxes.models import ModelReservation, Sandbox
 from omoi_os.tasks.models import Task
 
@@ -46,7 +46,16 @@ class Refused:
 
 
 class Busy:
-    """The call may fit once other calls of the task are settled."""
+    """The call may fit once other calls of the task or spec are settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Account:
+    """What a call is charged to, either a task or a spec, and its allowance."""
+
+    task_id: UUID | None
+    spec_id: UUID | None
+    allowance: Allowance
 
 
 async def reserve(
@@ -54,34 +63,28 @@ async def reserve(
 ) -> Reserved | Refused | Busy:
     """Reserve the cost of one call.
 
-    While other calls of the task are running, only a call whose whole estimate fits is allowed. A call that is alone is
-    allowed while the remaining budget covers its usual input cost and a short answer; its output is capped.
+    While other calls of the task or spec are running, only a call whose whole estimate fits is allowed. A call that is
+    alone is allowed while the remaining budget covers its usual input cost and a short answer; its output is capped.
     """
-    query = (
-        select(Sandbox.budget_usd, Task.cost_usd, Task.simulated_cost_usd, Sandbox.refusal, Task.id)
-        .join(Task, Task.id == Sandbox.task_id)
-        .where(Sandbox.id == sandbox_id)
-        # Lock the task: gateways must decide about one task one after the other.
-        .with_for_update(of=Task, key_share=True)
-    )
-    budget, spent, simulated, refusal, task_id = (await session.execute(query)).one()
-    sentence = Allowance(budget_usd=budget, spent_usd=spent, refusal=refusal, simulated_usd=simulated).why_not()
-    if sentence is not None:
+    account = await _lock_task(session, sandbox_id) or await _lock_spec(session, sandbox_id)
+    allowance = account.allowance
+    if (sentence := allowance.why_not()) is not None:
         return Refused(sentence)
-    reserved = await _reserved(session, task_id)
-    limit = float("inf") if budget is None else budget
-    remaining = limit - spent - reserved
+    reserved = await _reserved(session, account)
+    limit = float("inf") if allowance.budget_usd is None else allowance.budget_usd
+    remaining = limit - allowance.spent_usd - reserved
     amount, max_tokens = estimate.input_usd + estimate.max_tokens * estimate.output_token_usd, estimate.max_tokens
     if amount > remaining:
         if reserved:
             return Busy()
         affordable = _affordable_tokens(estimate, remaining)
         if affordable < estimate.min_tokens:
-            return Refused(budget_used_up(limit, spent, simulated_usd=simulated, next_usd=_least(estimate)))
+            return Refused(allowance.used_up(next_usd=_least(estimate)))
         amount, max_tokens = remaining, min(max_tokens, affordable)
     reservation = ModelReservation(
         id=uuid7(),
-        task_id=task_id,
+        task_id=account.task_id,
+        spec_id=account.spec_id,
         gateway_id=gateway_id,
         amount_usd=amount,
         expires_at=func.clock_timestamp() + LIFETIME,
@@ -107,9 +110,37 @@ async def renew(session: AsyncSession, reservation_ids: Collection[UUID]) -> Non
     await session.execute(delete(ModelReservation).where(ModelReservation.expires_at < now))
 
 
-async def _reserved(session: AsyncSession, task_id: UUID) -> float:
+async def _lock_task(session: AsyncSession, sandbox_id: str) -> _Account | None:
+    """Lock the task of a sandbox; None if it has none. Gateways must decide about one task one after the other."""
+    query = (
+        select(Sandbox.budget_usd, Task.cost_usd, Task.simulated_cost_usd, Sandbox.refusal, Task.id)
+        .join(Task, Task.id == Sandbox.task_id)
+        .where(Sandbox.id == sandbox_id)
+        .with_for_update(of=Task, key_share=True)
+    )
+    row = (await session.execute(query)).one_or_none()
+    if row is None:
+        return None
+    budget, spent, simulated, refusal, task_id = row
+    allowance = Allowance(budget_usd=budget, spent_usd=spent, refusal=refusal, simulated_usd=simulated)
+    return _Account(task_id, None, allowance)
+
+
+async def _lock_spec(session: AsyncSession, sandbox_id: str) -> _Account:
+    """Lock the row of a sandbox that serves a spec: at most one of a spec's work sandboxes is alive."""
+    query = select(Sandbox.spec_id).where(Sandbox.id == sandbox_id).with_for_update(key_share=True)
+    spec_id = (await session.execute(query)).scalar_one()
+    # Read after the lock: the cost of a call that was settled meanwhile counts.
+    return _Account(None, spec_id, await read_allowance(session, sandbox_id))
+
+
+async def _reserved(session: AsyncSession, account: _Account) -> float:
+    if account.task_id is not None:
+        same_account = ModelReservation.task_id == account.task_id
+    else:
+        same_account = ModelReservation.spec_id == account.spec_id
     query = select(func.coalesce(func.sum(ModelReservation.amount_usd), 0.0)).where(
-        ModelReservation.task_id == task_id, ModelReservation.expires_at > func.clock_timestamp()
+        same_account, ModelReservation.expires_at > func.clock_timestamp()
     )
     return float((await session.execute(query)).scalar_one())
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.projects.models import Project
@@ -18,18 +18,18 @@ async def next_to_prune(
 ) -> str | None:
     """Return a sandbox beyond its retention that is not in `without`, or None.
 
-    A sandbox that is alive, or whose task is open, keeps everything.
+    A sandbox that is alive, or whose task is open, keeps everything; one without a task is kept only while it is alive.
     """
     days = func.coalesce(number_in_sql("retention_days"), default_days)
     query = (
         select(Sandbox.id)
         .join(Project, Project.id == Sandbox.project_id)
-        .join(Task, Task.id == Sandbox.task_id)
+        .outerjoin(Task, Task.id == Sandbox.task_id)
         .where(
             Sandbox.pruned_at.is_(None),
             Sandbox.ended_at.is_not(None),
             Sandbox.ended_at < now - func.make_interval(0, 0, 0, days),
-            Task.status.in_(TERMINAL),
+            or_(Sandbox.task_id.is_(None), Task.status.in_(TERMINAL)),
             Sandbox.id.not_in(without),
         )
         .limit(1)

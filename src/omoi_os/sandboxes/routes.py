@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from omoi_os.accounts.deps import CurrentUser
 from omoi_os.accounts.idempotency import OnlyOnce
 from omoi_os.bus.base import Topic
+from omoi_os.errors import NotFound
 from omoi_os.http import paging
 from omoi_os.http.choices import AnyCase
 from omoi_os.http.deps import AppBus, AppMasker, AppSettings, DbSession, Now
@@ -19,7 +20,7 @@ from omoi_os.http.problems import problems
 from omoi_os.http.routers import make_router
 from omoi_os.http.text import Search
 from omoi_os.sandboxes import repository, salvages, service
-from omoi_os.sandboxes.deps import ReadableSandbox, VisibleSandbox
+from omoi_os.sandboxes.deps import ReadableSandbox, RunnableSandbox, VisibleSandbox
 from omoi_os.sandboxes.lifecycle import ENDED, SandboxState, StopCause
 from omoi_os.sandboxes.models import Sandbox
 from omoi_os.sandboxes.schemas import HealthOut, SandboxIn, SandboxOrdered, SandboxOut, SandboxPage
@@ -39,7 +40,10 @@ router = make_router("/sandboxes", tags=["sandboxes"], refusals=(401, 403, 422, 
 async def _shown(session: AsyncSession, rows: Sequence[Sandbox]) -> list[SandboxOut]:
     tasks = await repository.glance_at_tasks(session, rows)
     unsaved = await salvages.of(session, rows)
-    return [SandboxOut.of(row, task=tasks[row.task_id], salvage=unsaved.get(row.id)) for row in rows]
+    return [
+        SandboxOut.of(row, task=tasks[row.task_id] if row.task_id else None, salvage=unsaved.get(row.id))
+        for row in rows
+    ]
 
 
 @router.get("/health", summary="Check that sandboxes can be listed")
@@ -98,9 +102,8 @@ async def order_sandbox(
     """
     terms = Terms(model=body.model, linger_seconds=settings.linger_seconds, answer_is_enough=True)
     async with bus.listen(Topic.SANDBOXES) as wakeups:
-        ticket, task = await tickets.create_ticket(
-            session, bus, user, body.ticket(), max_attempts=1, now=now, terms=terms
-        )
+        made = await tickets.create_ticket(session, bus, user, body.ticket(), max_attempts=1, now=now, terms=terms)
+        ticket, task = made.ticket, made.task
         ordered = once.answer(
             SandboxOrdered(sandbox_id=None, task_id=task.id, ticket_id=ticket.id, status=TaskState(task.status))
         )
@@ -129,7 +132,7 @@ async def get_sandbox(sandbox: VisibleSandbox, session: DbSession) -> SandboxOut
     responses=problems(404) | {200: {"model": SandboxOut, "description": "The sandbox had already ended."}},
 )
 async def stop_sandbox(
-    sandbox: VisibleSandbox, user: CurrentUser, session: DbSession, bus: AppBus, response: Response
+    sandbox: RunnableSandbox, user: CurrentUser, session: DbSession, bus: AppBus, response: Response
 ) -> SandboxOut:
     """Request that a sandbox is stopped (202); the orchestrator stops it. If it has already ended, return it (200)."""
     stopped = await service.request_stop(
@@ -143,7 +146,7 @@ async def stop_sandbox(
 @router.post(
     "/{sandbox_id}/salvage", status_code=202, summary="Retry saving unsaved work", responses=problems(404, 409)
 )
-async def retry_salvage(sandbox: VisibleSandbox, session: DbSession, bus: AppBus, now: Now) -> SandboxOut:
+async def retry_salvage(sandbox: RunnableSandbox, session: DbSession, bus: AppBus, now: Now) -> SandboxOut:
     """Try to save the uncommitted work of an ended sandbox now. Answers 409 if there is no unsaved work."""
     await salvages.retry_now(session, bus, sandbox, now=now)
     return (await _shown(session, [sandbox]))[0]
@@ -151,7 +154,7 @@ async def retry_salvage(sandbox: VisibleSandbox, session: DbSession, bus: AppBus
 
 @router.delete("/{sandbox_id}/salvage", summary="Drop unsaved work", responses=problems(404, 409))
 async def drop_salvage(
-    sandbox: VisibleSandbox, user: CurrentUser, session: DbSession, bus: AppBus, now: Now, masker: AppMasker
+    sandbox: RunnableSandbox, user: CurrentUser, session: DbSession, bus: AppBus, now: Now, masker: AppMasker
 ) -> SandboxOut:
     """Delete the disk of an ended sandbox although its uncommitted work is not saved.
 
@@ -164,6 +167,11 @@ async def drop_salvage(
 
 @router.get("/{sandbox_id}/task", summary="Show a sandbox's task", responses=problems(404, 409))
 async def get_sandbox_task(sandbox: ReadableSandbox, session: DbSession) -> TaskOut:
-    """Return the task of a sandbox. The worker inside reads it with the sandbox's token."""
+    """Return the task of a sandbox. The worker inside reads it with the sandbox's token.
+
+    Answers 404 if the sandbox serves a spec.
+    """
+    if sandbox.task_id is None:
+        raise NotFound(f"sandbox {sandbox.id} serves spec {sandbox.spec_id} and has no task")
     task = await session.get_one(Task, sandbox.task_id)
     return TaskOut.of(task, (await task_rows.depends_on(session, [task.id]))[task.id])

@@ -5,6 +5,7 @@ Each function is one step in one transaction; the caller commits.
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -14,7 +15,7 @@ from omoi_os.audit.models import ActorKind, AuditKind
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.errors import Conflict
 from omoi_os.masking import Masker
-from omoi_os.sandboxes import repository
+from omoi_os.sandboxes import repository, service
 from omoi_os.sandboxes.lifecycle import ENDED, UNSAVED, SalvageState
 from omoi_os.sandboxes.models import Sandbox, SandboxSalvage
 from omoi_os.stream.models import Change
@@ -121,8 +122,8 @@ async def drop(
 async def _held(session: AsyncSession, sandbox: Sandbox) -> SandboxSalvage:
     salvage = await get(session, sandbox.id)
     if salvage is None or salvage.state not in UNSAVED:
-        state = f"its work is {salvage.state}" if salvage else "it runs, or its work was saved at its end"
-        raise Conflict(f"nothing is kept of sandbox {sandbox.id}: {state}")
+        state = f"its work is {salvage.state}" if salvage else "it is running, or its work was saved when it ended"
+        raise Conflict(f"sandbox {sandbox.id} has no unsaved work: {state}")
     return salvage
 
 
@@ -131,26 +132,28 @@ async def _close(
 ) -> None:
     salvage.state, salvage.ended_at = state, now
     salvage.next_attempt_at = salvage.lease_owner = salvage.lease_expires_at = None
-    task = await session.get_one(Task, sandbox.task_id, with_for_update=True, populate_existing=True)
+    if sandbox.task_id is not None:
+        await _release_task(session, bus, sandbox.task_id, salvage, now=now)
+    await publish_state(session, bus, sandbox, salvage)
+
+
+async def _release_task(
+    session: AsyncSession, bus: Bus, task_id: UUID, salvage: SandboxSalvage, *, now: datetime
+) -> None:
+    """Let the task's next attempt start if it waits for this salvage."""
+    task = await session.get_one(Task, task_id, with_for_update=True, populate_existing=True)
     if task.status == TaskState.PENDING and task.not_before is not None and task.not_before == salvage.wait_until:
         task.not_before = now
-        await bus.announce(session, Topic.TASKS, str(task.id))
-    await publish_state(session, bus, sandbox, salvage)
+        await bus.announce(session, Topic.WORK, "")
 
 
 async def publish_state(session: AsyncSession, bus: Bus, sandbox: Sandbox, salvage: SandboxSalvage) -> None:
     """Publish the salvage's state to the stream, and wake the gateway and the orchestrators."""
-    data = {
-        "task_id": str(sandbox.task_id),
-        "purpose": sandbox.purpose,
-        "attempt": sandbox.attempt,
-        "status": sandbox.status,
-        "end_reason": sandbox.end_reason,
-        "salvage": salvage.state,
-    }
+    data = {**service.shown_state(sandbox), "salvage": salvage.state}
     publish(session, Change.SANDBOX_STATUS, data, project_id=sandbox.project_id, sandbox_id=sandbox.id)
     await session.flush()
     await bus.announce(session, Topic.SANDBOXES, sandbox.id)
+    await bus.announce(session, Topic.WORK, "")
 
 
 async def gateway_sockets(session: AsyncSession, *, site: str, sandbox_ids: Collection[str] = ()) -> set[str]:

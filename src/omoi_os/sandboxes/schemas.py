@@ -212,7 +212,7 @@ class SalvageOut(BaseModel):
 
 
 class SandboxOut(Shown):
-    """A sandbox: one isolated environment, for one attempt at a task or for verifying a result."""
+    """A sandbox: one isolated environment for one attempt at a task, for verifying a result, or for a spec's phases."""
 
     id: str = Field(examples=["omoios-1f0d2b6c-a3b4c5"], description="The sandbox's id.")
     project_id: UUID = Field(description="The project that the sandbox works for.")
@@ -220,10 +220,18 @@ class SandboxOut(Shown):
     provider_ref: str | None = Field(
         description="The provider's own name for the sandbox; null until the provider has created it."
     )
-    purpose: Purpose = Field(description="`work`: an agent does a task; `verify`: acceptance commands check a result.")
-    task_id: UUID = Field(description="The task that the sandbox works on.")
-    task_title: str = Field(description="The title of that task.")
-    attempt: int = Field(description="The attempt at the task that this sandbox belongs to, from 1.")
+    purpose: Purpose = Field(
+        description="`work`: an agent does a task or a spec's phases; `verify`: acceptance commands check a result."
+    )
+    task_id: UUID | None = Field(
+        examples=["01890a5d-ac96-774b-bcce-b302099a8057"],
+        description="The task that the sandbox works on; null if it serves a spec.",
+    )
+    spec_id: UUID | None = Field(
+        examples=[None], description="The spec that the sandbox serves; null if it works on a task."
+    )
+    task_title: str | None = Field(description="The title of the task; null if the sandbox serves a spec.")
+    attempt: int = Field(description="The attempt at the task or spec that this sandbox belongs to, from 1.")
     fence: int = Field(
         description="Fencing number of the assignment. A sandbox with a lower number than its task is superseded."
     )
@@ -240,7 +248,7 @@ class SandboxOut(Shown):
     last_seq: int = Field(description="Number of the sandbox's newest event; 0 if it has none.")
     event_counts: dict[str, int] = Field(description="Number of events of each type.")
     gap_since: AwareDatetime | None = Field(
-        description="Since when one of the worker's events is missing; later events are stored once it has arrived."
+        description="When a missing event of the worker was noticed; later events are stored once it has arrived."
     )
     end_reason: str | None = Field(description="Why the sandbox ended or is stopping; null before that.")
     memory_bytes: int | None = Field(description="Memory in use when the provider was last asked; null if unknown.")
@@ -249,7 +257,7 @@ class SandboxOut(Shown):
     pids: int | None = Field(description="Number of processes and threads; null if unknown.")
     cost_usd: float = Field(description="What the sandbox has spent on model calls, in US dollars.")
     simulated_cost_usd: float = Field(
-        description="The part of `cost_usd` that the scripted model was charged and nobody paid."
+        description="The part of `cost_usd` that is simulated: calls of the scripted model, which nobody pays."
     )
     cost_simulated: bool = Field(description="Whether a part of `cost_usd` is simulated.")
     tokens: int = Field(description="How many tokens the sandbox has used.")
@@ -263,11 +271,11 @@ class SandboxOut(Shown):
     )
 
     @classmethod
-    def of(cls, sandbox: Sandbox, *, task: TaskGlance, salvage: SandboxSalvage | None = None) -> "SandboxOut":
-        """Return the response for a stored sandbox, its task and its unsaved work."""
-        being_checked = task.status == TaskState.VERIFYING and task.fence == sandbox.fence
+    def of(cls, sandbox: Sandbox, *, task: TaskGlance | None, salvage: SandboxSalvage | None = None) -> "SandboxOut":
+        """Return the response for a stored sandbox, its task, if it has one, and its unsaved work."""
+        being_checked = task is not None and task.status == TaskState.VERIFYING and task.fence == sandbox.fence
         derived = {
-            "task_title": task.title,
+            "task_title": task.title if task else None,
             "outcome": outcomes.of_attempt(
                 sandbox.verdict,
                 alive=sandbox.status in ALIVE,

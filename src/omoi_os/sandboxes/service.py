@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.base import Bus, Topic
-from omoi_os.errors import BadToken, StaleFence
+from omoi_os.errors import StaleFence, UnknownSandboxToken
 from omoi_os.ids import new_token, sandbox_id_for_task, token_hash
 from omoi_os.protocol.events import EventType
 from omoi_os.sandboxes import lifecycle, repository
@@ -20,8 +20,6 @@ from omoi_os.sandboxes.models import Sandbox
 from omoi_os.stream.models import Change
 from omoi_os.stream.outbox import publish
 from omoi_os.tasks.models import Task
-
-UNKNOWN_TOKEN = "this sandbox token is unknown"  # noqa: S105  a sentence, not a token
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ async def identify(session: AsyncSession, token: str, *, saving: bool = False) -
     """
     sandbox = await repository.by_token_hash(session, token_hash(token))
     if sandbox is None:
-        raise BadToken(UNKNOWN_TOKEN)
+        raise UnknownSandboxToken()
     if sandbox.status in ENDED and not (saving and await repository.may_save(session, sandbox.id)):
         raise StaleFence(f"sandbox {sandbox.id} has ended ({sandbox.end_reason}); its token is no longer valid")
     return sandbox
@@ -118,8 +116,12 @@ async def mark_started(
     details: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Record that the provider has created it; `details` are added to its event. The caller holds the row."""
+    # The event and the state are stored together, so only a sandbox whose worker was faster may have it already.
+    is_new = sandbox.status == SandboxState.CREATING or not await repository.newest_event(
+        session, sandbox.id, event_types=[EventType.SANDBOX_STARTED]
+    )
     sandbox.provider_ref = provider_ref
-    if await repository.newest_event(session, sandbox.id, event_types=[EventType.SANDBOX_STARTED]) is None:
+    if is_new:
         data = {"provider": sandbox.provider, **details}
         append_platform_event(session, sandbox, EventType.SANDBOX_STARTED, data, now=now)
     await mark_running(session, bus, sandbox, now=now)
@@ -172,17 +174,24 @@ async def record_verdict(session: AsyncSession, bus: Bus, sandbox: Sandbox, verd
     await _publish(session, bus, sandbox)
 
 
-async def _publish(session: AsyncSession, bus: Bus, sandbox: Sandbox) -> None:
-    """Publish the new state, and wake the orchestrator and long polls."""
-    data = {
-        "task_id": str(sandbox.task_id),
+def shown_state(sandbox: Sandbox) -> dict[str, Any]:
+    """Return the data of a `sandbox.status` change."""
+    return {
+        "task_id": str(sandbox.task_id) if sandbox.task_id is not None else None,
+        "spec_id": str(sandbox.spec_id) if sandbox.spec_id is not None else None,
         "purpose": sandbox.purpose,
         "attempt": sandbox.attempt,
         "status": sandbox.status,
         "end_reason": sandbox.end_reason,
     }
-    publish(session, Change.SANDBOX_STATUS, data, project_id=sandbox.project_id, sandbox_id=sandbox.id)
+
+
+async def _publish(session: AsyncSession, bus: Bus, sandbox: Sandbox) -> None:
+    """Publish the new state, and wake the gateway and long polls; at its end or stop, the orchestrators too."""
+    publish(session, Change.SANDBOX_STATUS, shown_state(sandbox), project_id=sandbox.project_id, sandbox_id=sandbox.id)
     await bus.announce(session, Topic.SANDBOXES, sandbox.id)
+    if sandbox.status not in (SandboxState.CREATING, SandboxState.RUNNING):
+        await bus.announce(session, Topic.WORK, "")
 
 
 def _move(sandbox: Sandbox, target: SandboxState) -> None:

@@ -12,9 +12,9 @@ from omoi_os.http.deps import AppMasker, AppSettings, DbSession, Now
 from omoi_os.http.downloads import Download
 from omoi_os.http.routers import make_router
 from omoi_os.http.uploads import Uploads
+from omoi_os.sandboxes.artifacts import blobs, transcripts
 from omoi_os.sandboxes.deps import CallingSandbox, SavingSandbox
 from omoi_os.sandboxes.models import Sandbox
-from omoi_os.sandboxes.outcomes import blobs, transcripts
 from omoi_os.sandboxes.schemas import BlobStored, TranscriptStored
 from omoi_os.system.off_loop import LARGE, off_loop
 

@@ -25,8 +25,8 @@ from omoi_os.system.off_loop import LARGE, off_loop
 MAX_BODY_BYTES = 32 * 1024 * 1024
 
 NO_SCRIPT = (
-    "No script covers this task and no model key is set: set ANTHROPIC_API_KEY to use a real model, "
-    "or add a script to OMOI_SCRIPTS_DIR."
+    "No script covers this task and no model key is set: add a key under My credentials or set ANTHROPIC_API_KEY "
+    "to use a real model, or add a script to OMOI_SCRIPTS_DIR."
 )
 
 _SESSION = "X-Claude-Code-Session-Id"

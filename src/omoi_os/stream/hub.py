@@ -14,8 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.db.base import Sessions
-from omoi_os.errors import NotReady, TooMany
-from omoi_os.stream import horizon, reader
+from omoi_os.errors import DatabaseUnavailable, TooMany
+from omoi_os.stream import open_transactions, reader
 from omoi_os.stream.client import TOO_SLOW, TRY_AGAIN, Client, Subscription
 from omoi_os.stream.index import Index
 from omoi_os.stream.position import Position
@@ -151,7 +151,7 @@ class Hub:
             async with asyncio.timeout(START_SECONDS):
                 await self._started.wait()
         except TimeoutError:
-            raise NotReady("the database does not answer; try again in a moment") from None
+            raise DatabaseUnavailable() from None
 
     async def _read_forever(self) -> None:
         """Read until there are no clients. After an error of the database or the bus, continue at the same position."""
@@ -202,7 +202,7 @@ class Hub:
             pause = next(waits, None) if page.later else SAFETY_SECONDS
             if pause is None:
                 # Our own transactions are shorter: it may belong to another database.
-                self.foreign = await horizon.foreign_transactions(connection, known=self.foreign)
+                self.foreign = await open_transactions.foreign_transactions(connection, known=self.foreign)
                 pause = LATER_SECONDS[-1]
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
@@ -212,6 +212,8 @@ class Hub:
             if self._access_changed or asyncio.get_running_loop().time() - checked >= SAFETY_SECONDS:
                 self._access_changed = False
                 checked = asyncio.get_running_loop().time()
+                # Kept items have the audience of the moment they were read: let subscriptions read them again.
+                self._recent = Recent(self.position)
                 await self._recheck(connection, list(self._clients))
 
     async def _deliver(self, items: list[Item], recent: Recent) -> None:

@@ -1,6 +1,6 @@
 """Reads the outbox behind a position, in the same order for all readers."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -8,11 +8,11 @@ from uuid import UUID
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
-from omoi_os.projects.visibility import audience_sql, visible_sql
-from omoi_os.stream import horizon
+from omoi_os.stream import open_transactions
 from omoi_os.stream.filters import Filter
 from omoi_os.stream.lines import event_line, item_line, moment, one_line, text_frame
 from omoi_os.stream.position import BEGINNING, LAST, Position
+from omoi_os.visibility import audience_sql, visible_sql
 
 #: Limits of one read: number of rows and events, and bytes of their data. The first one may exceed the bytes alone.
 MAX_ROWS = 500
@@ -20,9 +20,9 @@ MAX_BYTES = 4 * 1024 * 1024
 
 #: The rows below the oldest open transaction, with runs expanded to their events, up to the limits.
 _READ = text(f"""
-WITH horizon AS MATERIALIZED ({horizon.HORIZON}),
+WITH horizon AS MATERIALIZED ({open_transactions.HORIZON}),
 found AS MATERIALIZED (
-    SELECT o.*, {audience_sql("p")} AS audience,
+    SELECT o.*,
         sum(coalesce(o.last_seq - o.first_seq + 1, 1)) OVER (ORDER BY o.xid, o.id ROWS UNBOUNDED PRECEDING)
             - coalesce(o.last_seq - o.first_seq + 1, 1) AS before
     FROM (
@@ -33,11 +33,11 @@ found AS MATERIALIZED (
             AND (CAST(:types AS text[]) IS NULL OR change LIKE ANY(:types))
             AND {visible_sql("project_id", ":viewer")}
         ORDER BY xid, id LIMIT :rows
-    ) AS o LEFT JOIN projects AS p ON p.id = o.project_id
+    ) AS o
 ),
 kept AS MATERIALIZED (SELECT * FROM found WHERE before < :rows),
 expanded AS MATERIALIZED (
-    SELECT k.xid, k.id, coalesce(e.seq, 0) AS seq, k.change, k.project_id, k.sandbox_id, k.audience, e.event_id,
+    SELECT k.xid, k.id, coalesce(e.seq, 0) AS seq, k.change, k.project_id, k.sandbox_id, e.event_id,
         e.event_type, e.source, e.occurred_at, coalesce(e.created_at, k.created_at) AS created_at,
         coalesce(e.event_data, k.data)::text AS body,
         sum(coalesce(octet_length(coalesce(e.event_data, k.data)::text), 0))
@@ -53,7 +53,10 @@ expanded AS MATERIALIZED (
 SELECT horizon.xid AS horizon, coalesce((SELECT max(xid) FROM outbox) >= horizon.xid, false) AS later,
     (SELECT count(*) FROM found) AS found, (SELECT count(*) FROM kept) AS kept,
     (SELECT count(*) FROM expanded) AS expanded,
-    t.*
+    t.*,
+    -- Once for each run of rows of one project: it may have many members.
+    CASE WHEN t.project_id IS DISTINCT FROM lag(t.project_id) OVER (ORDER BY t.xid, t.id, t.seq)
+        THEN {audience_sql("t.project_id")} END AS audience
 FROM horizon LEFT JOIN LATERAL (
     SELECT * FROM expanded WHERE body IS NULL OR upto - octet_length(body) < :bytes ORDER BY xid, id, seq LIMIT :rows
 ) AS t ON true
@@ -99,7 +102,7 @@ class Page:
 
 async def now(connection: AsyncConnection) -> Position:
     """Return the position behind everything that can be read now."""
-    return Position(await horizon.first_open(connection), 0, 0)
+    return Position(await open_transactions.first_open(connection), 0, 0)
 
 
 async def oldest(connection: AsyncConnection) -> Position:
@@ -111,7 +114,7 @@ async def oldest(connection: AsyncConnection) -> Position:
 async def is_whole_after(connection: AsyncConnection, position: Position) -> bool:
     """Return whether no row behind a position was deleted and the position is from this database. Ask after reading."""
     # Another process may have read further, because it ignores more transactions of other databases.
-    return await oldest(connection) <= position and position.xid <= await horizon.next_transaction(connection)
+    return await oldest(connection) <= position and position.xid <= await open_transactions.next_transaction(connection)
 
 
 async def read(
@@ -125,7 +128,7 @@ async def read(
     """Return the next changes behind a position that match the filter and that the viewer may see.
 
     `viewer` comes from `visibility.restricted_to`; None reads the changes of every project. `foreign` are open
-    transactions of other databases, which need not end first (`horizon.foreign_transactions`).
+    transactions of other databases, which need not end first (`open_transactions.foreign_transactions`).
     """
     where = where or Filter()
     parameters = {
@@ -145,7 +148,7 @@ async def read(
 def _page(after: Position, rows: Sequence[Row[Any]]) -> Page:
     first, last = rows[0], rows[-1]
     returned = 0 if first.xid is None else len(rows)
-    items = [_item(row) for row in rows if row.body is not None] if returned else []
+    items = list(_items(rows)) if returned else []
     if returned < first.expanded:
         return Page(items, Position(last.xid, last.id, last.seq), more=True)
     if first.kept < first.found or first.found == MAX_ROWS:
@@ -154,7 +157,15 @@ def _page(after: Position, rows: Sequence[Row[Any]]) -> Page:
     return Page(items, max(after, Position(first.horizon, 0, 0)), later=first.later)
 
 
-def _item(row: Row[Any]) -> Item:
+def _items(rows: Sequence[Row[Any]]) -> Iterator[Item]:
+    audience: frozenset[UUID] = frozenset()
+    for row in rows:
+        audience = audience if row.audience is None else frozenset(row.audience)
+        if row.body is not None:
+            yield _item(row, audience)
+
+
+def _item(row: Row[Any], audience: frozenset[UUID]) -> Item:
     position = Position(row.xid, row.id, row.seq)
     head = {
         "type": row.change,
@@ -165,7 +176,6 @@ def _item(row: Row[Any]) -> Item:
     }
     data = event_line(row) if row.event_id is not None else one_line(row.body)
     frame = text_frame(item_line(position, head=head, data=data))
-    audience = frozenset(user_id for user_id in row.audience if user_id is not None)
     return Item(position, row.change, row.project_id, row.sandbox_id, audience, frame)
 
 

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from omoi_os.errors import DiskFull
+
 _GIB = 1024**3
 #: The floor is at most this share of the disk: on a small disk a fixed size would stop everything.
 _MAX_SHARE = 0.05
@@ -67,6 +69,12 @@ async def wait_for_space(path: Path, *, min_free_gb: float, seconds: float) -> S
         # Poll, because nothing announces that space was freed.
         await asyncio.sleep(1.0)
     return found
+
+
+async def require_space(path: Path, *, min_free_gb: float, seconds: float) -> None:
+    """Wait until the disk is not full, at most this long. Raise `DiskFull` if it still is."""
+    if (found := await wait_for_space(path, min_free_gb=min_free_gb, seconds=seconds)).is_full:
+        raise DiskFull(found.describe())
 
 
 def is_disk_full(error: BaseException | None) -> bool:

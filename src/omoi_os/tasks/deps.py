@@ -1,4 +1,4 @@
-"""The task that a path names, if the caller may see it."""
+"""The task that a path names, if the caller may see or run it."""
 
 from typing import Annotated
 from uuid import UUID
@@ -8,6 +8,8 @@ from fastapi import Depends, Path
 from omoi_os.accounts.deps import CurrentUser
 from omoi_os.errors import NotFound
 from omoi_os.http.deps import DbSession
+from omoi_os.projects import permissions
+from omoi_os.projects.permissions import Permission
 from omoi_os.tasks import repository
 from omoi_os.tasks.models import Task
 
@@ -23,3 +25,12 @@ async def visible_task(task_id: TaskId, user: CurrentUser, session: DbSession) -
 
 
 VisibleTask = Annotated[Task, Depends(visible_task)]
+
+
+async def runnable_task(task: VisibleTask, user: CurrentUser, session: DbSession) -> Task:
+    """Return the task; raise `Forbidden` if the caller may see it but not run it."""
+    await permissions.require(session, user, task.project_id, Permission.RUN)
+    return task
+
+
+RunnableTask = Annotated[Task, Depends(runnable_task)]

@@ -6,7 +6,7 @@ from omoi_os.errors import Conflict
 
 
 class TaskState(StrEnum):
-    """Each member states what it means and what ends it."""
+    """State of a task."""
 
     BLOCKED = "blocked"  #: a dependency is open; its completion moves the task on
     PENDING = "pending"  #: queued; the dispatcher claims it

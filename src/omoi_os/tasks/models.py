@@ -83,7 +83,7 @@ class Task(Base):
     #: How often the current verification was started.
     verification_tries: Mapped[int] = mapped_column(default=0, server_default="0")
     cost_usd: Mapped[float]
-    #: The part of `cost_usd` that the scripted model was charged and nobody paid.
+    #: The part of `cost_usd` that is simulated: calls of the scripted model, which nobody pays.
     simulated_cost_usd: Mapped[float] = mapped_column(default=0.0, server_default="0")
     tokens: Mapped[int] = mapped_column(BigInteger)
     created_by: Mapped[UUID] = mapped_column(ForeignKey("users.id"))

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Select, Uuid, any_, bindparam, select, text
-from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy import DateTime, Integer, Select, Uuid, bindparam, select, text
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 
 from omoi_os.projects.models import Project
 from omoi_os.tasks.lifecycle import TaskState
-from omoi_os.tasks.models import ProjectTurn, Task
+from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket
 
 #: How many more candidates than free slots are read, because other transactions may have locked some.
@@ -95,23 +95,36 @@ class Ready:
     active: int
 
 
-def _held_query() -> Select[Task, Ticket, Project, bool]:
+def _ready_query() -> Select[Task, Ticket, Project, bool, int, int]:
+    candidates = (
+        text(_CANDIDATES)
+        .bindparams(bindparam("without", type_=ARRAY(Uuid)))
+        .columns(id=Uuid, active_in_project=Integer, active=Integer, turn=Integer)
+        .subquery("candidates")
+    )
     other = aliased(Task)
     # With this order the query uses the index and stops at the first other task of the ticket.
     second = select(other.id).where(other.ticket_id == Task.ticket_id, other.id != Task.id).order_by(other.id).limit(1)
+    alone = second.correlate(Task).scalar_subquery().is_(None)
     return (
-        select(Task, Ticket, Project, second.correlate(Task).scalar_subquery().is_(None))
+        select(Task, Ticket, Project, alone, candidates.c.active_in_project, candidates.c.active)
+        .join_from(candidates, Task, Task.id == candidates.c.id)
         .join(Ticket, Ticket.id == Task.ticket_id)
         .join(Project, Project.id == Task.project_id)
-        .where(Task.id == any_(bindparam("ids", type_=ARRAY(Uuid))))
+        .order_by(candidates.c.turn)
         .with_for_update(of=(Task, Ticket), key_share=True, skip_locked=True)
         .execution_options(populate_existing=True)
     )
 
 
-#: Compiled once, because compiling takes longer than executing.
-CANDIDATES = text(_CANDIDATES).bindparams(bindparam("without", type_=ARRAY(Uuid)))
-HELD = _held_query()
+READY = _ready_query()
+
+_RECORD_TURNS = text(
+    """
+    INSERT INTO project_turns (project_id, claimed_at) SELECT project_id, :now FROM unnest(:project_ids) AS project_id
+    ON CONFLICT (project_id) DO UPDATE SET claimed_at = excluded.claimed_at
+    """
+).bindparams(bindparam("project_ids", type_=ARRAY(Uuid)), bindparam("now", type_=DateTime(timezone=True)))
 
 
 async def ready_tasks(
@@ -123,18 +136,11 @@ async def ready_tasks(
     locked are left out too; its commit announces them.
     """
     values = {"now": now, "without": list(without), "limit": limit, "spare": SPARE}
-    chosen = (await session.execute(CANDIDATES, values)).all()
-    if not chosen:
-        return []
-    rows = (await session.execute(HELD, {"ids": [each.id for each in chosen]})).all()
+    rows = (await session.execute(READY, values)).all()
     # A task that changed before it was locked is not pending any more.
-    held = {row[0].id: row for row in rows if row[0].status == TaskState.PENDING}
-    return [Ready(*held[each.id], each.active_in_project, each.active) for each in chosen if each.id in held]
+    return [Ready(*row) for row in rows if row[0].status == TaskState.PENDING]
 
 
 async def record_turns(session: AsyncSession, project_ids: Collection[UUID], *, now: datetime) -> None:
     """Record that tasks of these projects were claimed, so that other projects are next."""
-    new = insert(ProjectTurn).values([{"project_id": each, "claimed_at": now} for each in project_ids])
-    await session.execute(
-        new.on_conflict_do_update(index_elements=[ProjectTurn.project_id], set_={"claimed_at": new.excluded.claimed_at})
-    )
+    await session.execute(_RECORD_TURNS, {"project_ids": list(project_ids), "now": now})

@@ -11,9 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 
 from omoi_os.accounts.models import User
-from omoi_os.projects.visibility import visible_to
-from omoi_os.tasks.lifecycle import TaskState
+from omoi_os.tasks.lifecycle import ACTIVE, TaskState
 from omoi_os.tasks.models import Task, TaskDependency
+from omoi_os.visibility import visible_to
 
 #: The advisory lock for claiming tasks, so that limits hold across orchestrators.
 CLAIM_LOCK = 0x6F6D6F6A
@@ -152,3 +152,18 @@ async def requested_verifications(session: AsyncSession) -> list[Requested]:
         .order_by(Task.verification_requested_at, Task.id)
     )
     return [Requested(*row) for row in (await session.execute(query)).all()]
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveBranch:
+    """The branch of a task that an agent or the verifier works on."""
+
+    task_id: UUID
+    name: str | None
+    status: str
+
+
+async def active_branches(session: AsyncSession, project_id: UUID) -> Sequence[ActiveBranch]:
+    """Return the branches of the project's active tasks."""
+    query = select(Task.id, Task.branch_name, Task.status).where(Task.project_id == project_id, Task.status.in_(ACTIVE))
+    return [ActiveBranch(row[0], row[1], row[2]) for row in await session.execute(query)]

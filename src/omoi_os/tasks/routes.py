@@ -13,8 +13,10 @@ from omoi_os.http.choices import AnyCase
 from omoi_os.http.deps import AppBus, AppSettings, DbSession, Now
 from omoi_os.http.problems import problems
 from omoi_os.http.routers import make_router
+from omoi_os.projects import permissions
+from omoi_os.projects.permissions import Permission
 from omoi_os.tasks import repository, service, verification
-from omoi_os.tasks.deps import VisibleTask
+from omoi_os.tasks.deps import RunnableTask, VisibleTask
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
 from omoi_os.tasks.schemas import RetryIn, TaskIn, TaskOut, TaskPage, VerifyIn
@@ -67,6 +69,7 @@ async def create_task(
 ) -> TaskOut:
     """Add a task to a ticket and queue it. Answers 409 if the ticket is cancelled."""
     ticket = await tickets.get_visible(session, body.ticket_id, user=user)
+    await permissions.require(session, user, ticket.project_id, Permission.RUN)
     task = await tickets.add_task(session, bus, ticket, body, max_attempts=body.max_attempts or settings.max_attempts)
     return once.answer(await _shown(session, task))
 
@@ -78,14 +81,14 @@ async def get_task(task: VisibleTask, session: DbSession) -> TaskOut:
 
 
 @router.post("/{task_id}/cancel", summary="Cancel a task", responses=problems(409))
-async def cancel_task(task: VisibleTask, session: DbSession, bus: AppBus, now: Now) -> TaskOut:
+async def cancel_task(task: RunnableTask, session: DbSession, bus: AppBus, now: Now) -> TaskOut:
     """Cancel a task for good and stop its sandbox. Answers 409 if it has already ended."""
     return await _shown(session, await service.cancel_task(session, bus, task, now=now))
 
 
 @router.post("/{task_id}/retry", summary="Retry a failed task", responses=problems(409))
 async def retry_task(
-    task: VisibleTask, session: DbSession, bus: AppBus, now: Now, body: RetryIn | None = None
+    task: RunnableTask, session: DbSession, bus: AppBus, now: Now, body: RetryIn | None = None
 ) -> TaskOut:
     """Give a failed task another attempt on its branch. Answers 409 unless the task has failed."""
     message = body.message if body else None
@@ -94,7 +97,7 @@ async def retry_task(
 
 @router.post("/{task_id}/verify", status_code=202, summary="Verify a task's commit again", responses=problems(409))
 async def verify_task(
-    task: VisibleTask, session: DbSession, bus: AppBus, now: Now, body: VerifyIn | None = None
+    task: RunnableTask, session: DbSession, bus: AppBus, now: Now, body: VerifyIn | None = None
 ) -> TaskOut:
     """Run checks on the stored commit in fresh sandboxes: those in the body, or else the project's and the ticket's.
 

@@ -151,7 +151,7 @@ class TaskOut(Shown):
     )
     cost_usd: float = Field(description="What all attempts have spent on model calls, in US dollars.")
     simulated_cost_usd: float = Field(
-        description="The part of `cost_usd` that the scripted model was charged and nobody paid."
+        description="The part of `cost_usd` that is simulated: calls of the scripted model, which nobody pays."
     )
     tokens: int = Field(description="How many tokens all attempts have used.")
     created_at: AwareDatetime = Field(description="When the task was created.")

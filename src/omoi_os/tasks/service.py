@@ -268,7 +268,7 @@ async def _settle_alone(session: AsyncSession, bus: Bus, task: Task, ticket: Tic
 
 
 async def _publish(session: AsyncSession, bus: Bus, task: Task, ticket: Ticket, status: TicketStatus) -> None:
-    """Publish the change and wake the dispatcher."""
+    """Publish the change, and wake the orchestrators unless only the task's sandbox can continue."""
     if status != ticket.status:
         ticket.status = status
         about = {"ticket_id": str(ticket.id), "title": ticket.title, "status": status}
@@ -284,6 +284,8 @@ async def _publish(session: AsyncSession, bus: Bus, task: Task, ticket: Ticket, 
     }
     publish(session, Change.TASK_STATUS, data, project_id=task.project_id, sandbox_id=task.sandbox_id)
     await bus.announce(session, Topic.TASKS, str(task.id))
+    if task.status not in (TaskState.ASSIGNED, TaskState.RUNNING):
+        await bus.announce(session, Topic.WORK, "")
 
 
 async def rename_branch(session: AsyncSession, task: Task, ticket: Ticket, *, existing: Collection[str]) -> str:

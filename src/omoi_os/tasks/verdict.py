@@ -8,7 +8,7 @@ from omoi_os.tasks.empty_test_runs import NO_TESTS, no_tests_collected
 
 
 class Verdict(StrEnum):
-    """What is known about a task's commit."""
+    """What the checks have shown about a task's commit."""
 
     VERIFIED = "verified"  #: every check passed in a fresh sandbox at this commit
     UNCHECKED = "unchecked"  #: nothing failed, and nothing was proven

@@ -1,4 +1,4 @@
-"""The ticket that a path names, if the caller may see it."""
+"""The ticket that a path names, if the caller may see or change it."""
 
 from typing import Annotated
 from uuid import UUID
@@ -7,6 +7,8 @@ from fastapi import Depends, Path
 
 from omoi_os.accounts.deps import CurrentUser
 from omoi_os.http.deps import DbSession
+from omoi_os.projects import permissions
+from omoi_os.projects.permissions import Permission
 from omoi_os.tickets import service
 from omoi_os.tickets.models import Ticket
 
@@ -19,3 +21,12 @@ async def visible_ticket(ticket_id: TicketId, user: CurrentUser, session: DbSess
 
 
 VisibleTicket = Annotated[Ticket, Depends(visible_ticket)]
+
+
+async def editable_ticket(ticket: VisibleTicket, user: CurrentUser, session: DbSession) -> Ticket:
+    """Return the ticket; raise `Forbidden` if the caller may see it but not change it."""
+    await permissions.require(session, user, ticket.project_id, Permission.EDIT)
+    return ticket
+
+
+EditableTicket = Annotated[Ticket, Depends(editable_ticket)]

@@ -8,10 +8,10 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.accounts.models import User
-from omoi_os.projects.visibility import visible_to
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket, TicketDependency
+from omoi_os.visibility import visible_to
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from omoi_os.http.text import Line
 from omoi_os.tasks import repository as task_rows
 from omoi_os.tasks.schemas import TaskOut
 from omoi_os.tickets import repository, service
-from omoi_os.tickets.deps import VisibleTicket
+from omoi_os.tickets.deps import EditableTicket, VisibleTicket
 from omoi_os.tickets.models import Ticket, TicketStatus
-from omoi_os.tickets.schemas import Priority, TicketIn, TicketOut, TicketPage, TicketPatch, TicketType
+from omoi_os.tickets.schemas import Priority, TicketCreated, TicketIn, TicketOut, TicketPage, TicketPatch, TicketType
 
 router = make_router("/tickets", tags=["tickets"], refusals=(401, 403, 404, 413, 422, 503))
 
@@ -46,16 +46,18 @@ async def create_ticket(
     bus: AppBus,
     settings: AppSettings,
     now: Now,
-) -> TicketOut:
+) -> TicketCreated:
     """Create a ticket in a project that is named by its id or by its repository.
 
-    If you have no project on the repository, one is created. The ticket becomes one task at once, which starts as soon
-    as the concurrency limits allow.
+    If you can see no project on the repository, one is created and `project_created` is true. The ticket becomes one
+    task at once, which starts as soon as the concurrency limits allow.
     """
-    ticket, task = await service.create_ticket(session, bus, user, body, max_attempts=settings.max_attempts, now=now)
+    made = await service.create_ticket(session, bus, user, body, max_attempts=settings.max_attempts, now=now)
     if body.depends_on:
-        return once.answer((await _shown(session, [ticket]))[0])
-    return once.answer(TicketOut.of(ticket, tasks=[TaskOut.of(task, [])], depends_on=[]))
+        shown = (await _shown(session, [made.ticket]))[0]
+    else:
+        shown = TicketOut.of(made.ticket, tasks=[TaskOut.of(made.task, [])], depends_on=[])
+    return once.answer(TicketCreated.of_new(shown, project_created=made.project_created))
 
 
 async def _wanted(
@@ -93,7 +95,7 @@ async def get_ticket(ticket: VisibleTicket, session: DbSession) -> TicketOut:
 
 @router.patch("/{ticket_id}", summary="Change or cancel a ticket", responses=problems(409))
 async def update_ticket(
-    ticket: VisibleTicket, body: TicketPatch, session: DbSession, bus: AppBus, now: Now
+    ticket: EditableTicket, body: TicketPatch, session: DbSession, bus: AppBus, now: Now
 ) -> TicketOut:
     """Change the given fields. `status: cancelled` cancels every open task and stops its sandbox."""
     changes = body.model_dump(mode="json", exclude_unset=True)

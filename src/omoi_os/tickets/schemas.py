@@ -68,7 +68,7 @@ class TicketIn(BaseModel):
     project_id: UUID | None = Field(None, description="The project that the ticket belongs to.")
     github_owner: RepositoryName | None = Field(
         None,
-        description="Owner of the repository, instead of `project_id`. If you have no project on it, one is created.",
+        description="Owner of the repository, instead of `project_id`. If you see no project on it, one is created.",
     )
     github_repo: RepositoryName | None = Field(
         None, description="Name of the repository, together with `github_owner` instead of `project_id`."
@@ -154,7 +154,7 @@ class TicketOut(Shown):
         """Return the sum over all tasks."""
         return sum(task.cost_usd for task in self.tasks)
 
-    @computed_field(description="The part of `cost_usd` that the scripted model was charged and nobody paid.")  # type: ignore[prop-decorator]
+    @computed_field(description="The part of `cost_usd` that is simulated: the scripted model's, which nobody pays.")  # type: ignore[prop-decorator]
     @property
     def simulated_cost_usd(self) -> float:
         """Return the sum over all tasks."""
@@ -190,6 +190,19 @@ class TicketOut(Shown):
         shown = cls.model_validate(ticket)
         shown.tasks, shown.depends_on = list(tasks), list(depends_on)
         return shown
+
+
+class TicketCreated(TicketOut):
+    """A new ticket."""
+
+    project_created: bool = Field(
+        False, description="Whether this request created the project, because you could see none on the repository."
+    )
+
+    @classmethod
+    def of_new(cls, ticket: TicketOut, *, project_created: bool) -> "TicketCreated":
+        """Return the response for a ticket that was just created."""
+        return cls(**dict(ticket), project_created=project_created)
 
 
 class TicketPage(Page):

@@ -1,6 +1,7 @@
 """Creates and changes tickets. Each function runs in the caller's transaction."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -27,6 +28,15 @@ from omoi_os.tickets.models import Ticket, TicketDependency, TicketStatus
 from omoi_os.tickets.schemas import TicketIn
 
 
+@dataclass(frozen=True, slots=True)
+class NewTicket:
+    """A ticket that was just created, its task, and whether its project was created with it."""
+
+    ticket: Ticket
+    task: Task
+    project_created: bool
+
+
 async def create_ticket(
     session: AsyncSession,
     bus: Bus,
@@ -36,10 +46,10 @@ async def create_ticket(
     max_attempts: int,
     now: datetime,
     terms: Terms = Terms(),  # noqa: B008  frozen
-) -> tuple[Ticket, Task]:
-    """Create a ticket and its task."""
+) -> NewTicket:
+    """Create a ticket and its task; raise `Forbidden` if the user may only read the project."""
     # Lock the project: two tickets with the same title must not pick the same branch.
-    project = await _lock_project(session, user, wanted, now=now)
+    project, project_created = await _lock_project(session, user, wanted, now=now)
     if wanted.depends_on:
         await _check_dependencies(session, project, wanted.depends_on)
     ticket = Ticket(
@@ -71,7 +81,7 @@ async def create_ticket(
         terms=terms,
     )
     session.add_all(TicketDependency(ticket_id=ticket.id, depends_on_id=other) for other in upstream)
-    return ticket, task
+    return NewTicket(ticket, task, project_created)
 
 
 async def add_task(session: AsyncSession, bus: Bus, ticket: Ticket, wanted: TaskIn, *, max_attempts: int) -> Task:
@@ -118,7 +128,7 @@ async def update_ticket(
             task.title = fields.get("title", task.title)
             task.description = fields.get("description", task.description)
         # The dispatcher skips tasks that are locked here: announce them again.
-        await bus.announce(session, Topic.TASKS, str(task.id))
+        await bus.announce(session, Topic.WORK, "")
     for name, value in fields.items():
         setattr(ticket, name, value)
     ticket.updated_at = now
@@ -137,12 +147,13 @@ async def _cancel(session: AsyncSession, bus: Bus, ticket: Ticket, *, now: datet
             await tasks.cancel_task(session, bus, task, now=now)
 
 
-async def _lock_project(session: AsyncSession, user: User, wanted: TicketIn, *, now: datetime) -> Project:
+async def _lock_project(session: AsyncSession, user: User, wanted: TicketIn, *, now: datetime) -> tuple[Project, bool]:
+    """Return the locked project of a new ticket, and whether it is new."""
     if wanted.project_id is not None:
-        return await projects.lock_visible(session, wanted.project_id, user=user)
+        return await projects.lock_editable(session, wanted.project_id, user=user), False
     repository_of = ProjectIn(github_owner=wanted.github_owner, github_repo=wanted.github_repo)
-    found = await projects.find_or_create(session, user, repository_of, now=now)
-    return await projects.lock_visible(session, found.id, user=user)
+    found, is_new = await projects.find_or_create(session, user, repository_of, now=now)
+    return await projects.lock_editable(session, found.id, user=user), is_new
 
 
 async def _check_dependencies(session: AsyncSession, project: Project, wanted: Sequence[UUID]) -> None:

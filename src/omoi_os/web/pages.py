@@ -70,7 +70,7 @@ class Pages:
     def _page(self, request: Request) -> Response:
         shown = self._current()
         if shown is None:
-            return notice(503, "The page is not here", _NOT_BUILT, link=("/docs", "Go to the API's description"))
+            return notice(503, "Web page not built", _NOT_BUILT, link=("/docs", "Open the API documentation"))
         headers = SECURITY | {
             "Content-Security-Policy": shown.policy,
             "Cache-Control": _CHECK,

@@ -1,4 +1,4 @@
-"""What the acceptance case makes of a sandbox's events."""
+"""How the acceptance case judges a sandbox's events."""
 
 from typing import Any
 
@@ -60,11 +60,11 @@ def test_an_edit_without_a_diff_is_a_fault() -> None:
     assert event_faults(listed, strict=True) == ["an agent.file_edited event has no unified diff"]
 
 
-def test_the_answer_is_what_the_run_printed() -> None:
+def test_the_answer_is_the_number_that_the_program_printed() -> None:
     assert printed_number([bash(f"{ANSWER}\n"), bash("[feature/x 1a2b3c4] commit")]) == ANSWER
 
 
-def test_an_answer_that_no_run_printed_does_not_count() -> None:
+def test_an_answer_that_the_program_did_not_print_does_not_count() -> None:
     said = {"seq": 1, "event_type": "agent.message", "event_data": {"text": str(ANSWER)}}
 
     assert printed_number([said, bash(str(ANSWER), is_error=True), bash("9" + str(ANSWER))]) is None

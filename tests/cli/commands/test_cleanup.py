@@ -1,4 +1,4 @@
-"""`omoi cleanup`: ends orphaned sandboxes, and nothing else."""
+"""`omoi cleanup` stops orphaned sandboxes, and nothing else."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +9,7 @@ LONG_AGO = datetime.now(UTC) - timedelta(hours=2)
 JUST_NOW = datetime.now(UTC)
 
 
-def test_it_lists_what_it_would_end_and_ends_exactly_that_when_told(desk: Desk) -> None:
+def test_it_lists_the_orphaned_sandboxes_and_stops_exactly_those_with_yes(desk: Desk) -> None:
     over, superseded, silent, lingering, finishing, at_work = all_of_them = desk.reporters(6)
     desk.post(lingering, ("agent.waiting", {"linger_seconds": 10_000}))
     old: Json = {"created_at": LONG_AGO, "last_work_at": LONG_AGO, "last_heartbeat_at": LONG_AGO}

@@ -1,4 +1,4 @@
-"""`omoi compare`: what runs have in common, and where they part."""
+"""`omoi compare`: what sandboxes have in common, and where they differ."""
 
 import json
 from typing import Any
@@ -39,7 +39,7 @@ def test_runs_are_shown_side_by_side_with_the_call_at_which_they_part(desk: Desk
     assert [run["files_changed"] for run in told["sandboxes"]] == [["a.py", "b.py"], ["a.py"]]
 
 
-def test_a_run_that_stops_earlier_differs_there_and_equal_ones_do_not() -> None:
+def test_a_sandbox_that_stops_earlier_differs_there_and_equal_ones_do_not() -> None:
     one, two = {"tool": "Read", "input": {"file_path": "a"}}, {"tool": "Read", "input": {"file_path": "b"}}
 
     assert first_difference([[one, two], [one]]) == 1

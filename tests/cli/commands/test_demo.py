@@ -1,4 +1,4 @@
-"""`omoi demo` as a process: the whole path, and a port that somebody else has."""
+"""`omoi demo` as a process: the whole path, and a port that another program uses."""
 
 import asyncio
 import os
@@ -76,7 +76,7 @@ async def test_it_starts_a_platform_shows_the_six_steps_and_stops_it_again(
     assert not embedded.running(data_dir)
 
 
-async def test_an_interrupted_demo_takes_its_platform_with_it(data_dir: Path, listener: socket.socket) -> None:
+async def test_an_interrupted_demo_stops_its_platform(data_dir: Path, listener: socket.socket) -> None:
     port = listener.getsockname()[1]
     listener.close()
     process = await demo(data_dir, port)
@@ -102,7 +102,7 @@ async def test_a_port_that_a_silent_program_has_is_named(data_dir: Path, listene
     assert f"omoi: the platform did not start: port {port} on 127.0.0.1 is in use by another program" in text
 
 
-async def test_a_port_that_another_web_server_has_is_named(data_dir: Path) -> None:
+async def test_a_port_that_another_web_server_uses_is_named(data_dir: Path) -> None:
     async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
         await writer.drain()

@@ -1,4 +1,4 @@
-"""`omoi doctor`: one line for each part, with the remedy for what is wrong, and a provider tried out."""
+"""`omoi doctor`: one line for each component, with the remedy for a problem, and tests of a provider."""
 
 import io
 import os
@@ -54,12 +54,12 @@ def omoi_doctor(*arguments: str, **environ: str) -> subprocess.CompletedProcess[
 
 
 def line_of(part: str, answer: subprocess.CompletedProcess[str]) -> tuple[str, str]:
-    """The level and the sentence of one part."""
+    """Return the level and the sentence of one component."""
     [line] = [line for line in answer.stdout.splitlines() if line[9:].startswith(f"{part} ")]
     return line[:8].strip(), line[22:]
 
 
-def test_every_part_has_one_line_and_a_machine_in_order_exits_with_0(short_tmp: Path, free_port: int) -> None:
+def test_every_component_has_one_line_and_a_healthy_machine_exits_with_0(short_tmp: Path, free_port: int) -> None:
     answer = omoi_doctor("--data-dir", str(short_tmp / "data"), "--port", str(free_port))
 
     lines = answer.stdout.splitlines()
@@ -69,7 +69,7 @@ def test_every_part_has_one_line_and_a_machine_in_order_exits_with_0(short_tmp: 
     assert not (short_tmp / "data").exists()
 
 
-def test_what_is_wrong_is_told_with_its_remedy_and_exits_with_1(short_tmp: Path, taken_port: int) -> None:
+def test_a_problem_is_reported_with_its_remedy_and_exits_with_1(short_tmp: Path, taken_port: int) -> None:
     (short_tmp / "file").touch()
     answer = omoi_doctor(
         "--port",
@@ -106,7 +106,7 @@ def test_without_git_the_remedy_is_to_install_it(short_tmp: Path, free_port: int
     )
 
 
-def test_a_database_that_answers_is_told_with_its_version(postgres: str, short_tmp: Path, free_port: int) -> None:
+def test_a_database_that_answers_is_reported_with_its_version(postgres: str, short_tmp: Path, free_port: int) -> None:
     answer = omoi_doctor("--data-dir", str(short_tmp), "--port", str(free_port), DATABASE_URL=postgres)
 
     level, sentence = line_of("database", answer)
@@ -131,7 +131,7 @@ def test_an_unknown_provider_is_one_line_and_exits_with_2(short_tmp: Path) -> No
     assert "moonbase" in answer.stderr
 
 
-def test_a_provider_that_cannot_be_made_is_told_and_not_tried_out(short_tmp: Path, free_port: int) -> None:
+def test_an_unusable_provider_is_reported_and_not_tested(short_tmp: Path, free_port: int) -> None:
     nowhere = f"unix://{short_tmp}/no.sock"
     arguments = ["--provider", "docker", "--data-dir", str(short_tmp), "--port", str(free_port)]
 
@@ -143,7 +143,7 @@ def test_a_provider_that_cannot_be_made_is_told_and_not_tried_out(short_tmp: Pat
     assert "Traceback" not in answer.stdout + answer.stderr
 
 
-async def test_a_provider_is_tried_out_with_a_line_for_each_behaviour(short_tmp: Path) -> None:
+async def test_a_provider_is_tested_and_each_check_prints_a_line(short_tmp: Path) -> None:
     out = io.StringIO()
     few = [check for check in CHECKS if check.name in ("an_exit_code_is_a_result", "files_of_the_host_are_not_seen")]
 

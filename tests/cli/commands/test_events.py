@@ -1,4 +1,4 @@
-"""`omoi events`: in order, safe for a terminal, and followed over an API that dies."""
+"""`omoi events`: in order, safe for a terminal, and followed across a killed API."""
 
 import json
 import re
@@ -29,7 +29,7 @@ steps:
 """
 
 
-def test_each_event_is_one_line_in_order_and_nothing_of_it_reaches_the_terminal(desk: Desk) -> None:
+def test_each_event_is_one_line_in_order_and_control_characters_are_escaped(desk: Desk) -> None:
     (reporter,) = desk.reporters(1)
     desk.post(
         reporter,
@@ -89,7 +89,7 @@ def test_ctrl_c_ends_it_without_a_traceback(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("command", [["events", "--json"], ["logs"]])
-def test_a_reader_that_goes_away_is_no_error(desk: Desk, command: list[str]) -> None:
+def test_a_closed_output_pipe_is_no_error(desk: Desk, command: list[str]) -> None:
     (reporter,) = desk.reporters(1)
     desk.post(reporter, *[("agent.message", {"text": "a long story\n" * 400})] * 60)
 

@@ -1,4 +1,4 @@
-"""`omoi sandboxes` and what every operator's command says when it cannot ask."""
+"""`omoi sandboxes` and the errors of all commands that cannot use the API."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_a_title_in_any_script_can_be_written_to_any_terminal(desk: Desk) -> Non
 
 
 @pytest.mark.parametrize("command", [["sandboxes"], ["events", "x"], ["verify"]])
-def test_a_platform_that_does_not_run_is_said_at_once(command: list[str]) -> None:
+def test_a_platform_that_is_not_running_is_reported_at_once(command: list[str]) -> None:
     answer = omoi(*command, OMOI_PORT="1", OMOI_ADMIN_TOKEN=KEY)
 
     assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)
@@ -46,7 +46,7 @@ def test_a_platform_that_does_not_run_is_said_at_once(command: list[str]) -> Non
     assert "omoi serve" in answer.stderr
 
 
-def test_without_a_key_none_is_made_and_with_a_wrong_one_it_is_not_shown(desk: Desk) -> None:
+def test_without_a_key_none_is_generated_and_a_wrong_one_is_not_shown(desk: Desk) -> None:
     without = omoi("sandboxes", OMOI_DATA_DIR="/tmp/omoi-none", OMOI_PORT=str(desk.api.port))
     wrong = desk.omoi("sandboxes", OMOI_ADMIN_TOKEN=KEY)
     unwritable = desk.omoi("sandboxes", OMOI_ADMIN_TOKEN="omoi_key-with-é-in-it")

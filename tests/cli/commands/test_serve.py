@@ -1,4 +1,4 @@
-"""`omoi serve` as a process: its start, its end, and what a kill leaves behind."""
+"""`omoi serve` as a process: start, stop, and recovery after a kill."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ class Serving:
         self.output = output
 
     async def line(self, beginning: str) -> str:
-        """The next line that begins so; what comes before it is passed over."""
+        """Return the next line with this prefix; skip the lines before it."""
         seen = []
         async with asyncio.timeout(60):
             while text := (await self.output.readline()).decode():
@@ -57,7 +57,7 @@ class Serving:
         return await asyncio.wait_for(self.process.wait(), 60)
 
     def children(self) -> dict[str, int]:
-        """The parts by name."""
+        """Return the processes by name."""
         found = {}
         for pid in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split():
             command = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
@@ -102,7 +102,7 @@ async def serve_on_terminal(data_dir: Path, port: int) -> AsyncIterator[Serving]
         transport.close()
 
 
-async def test_it_says_where_it_is_and_stops_everything_when_told(data_dir: Path, port: int) -> None:
+async def test_it_prints_its_address_and_stops_every_process_when_stopped(data_dir: Path, port: int) -> None:
     async with serve(data_dir, port) as serving:
         await serving.line(f"OmoiOS is ready at http://127.0.0.1:{port}")
         assert "http" not in await serving.line("  sign in ")
@@ -140,7 +140,7 @@ async def test_a_second_one_in_the_same_folder_and_one_on_the_same_port_are_refu
             assert await third.ended() == 1
 
 
-async def test_after_a_kill_nothing_is_in_the_way_of_the_next_start(data_dir: Path, port: int) -> None:
+async def test_after_a_kill_the_platform_starts_again(data_dir: Path, port: int) -> None:
     async with serve(data_dir, port) as killed:
         await killed.line("OmoiOS is ready")
         parts = killed.children()
@@ -172,7 +172,7 @@ async def test_a_part_and_the_database_start_again_when_they_are_killed(data_dir
 
 
 async def until_ready(port: int) -> None:
-    """The API's word is the only sign there is."""
+    """Poll the API until it is ready: nothing else shows it."""
     async with asyncio.timeout(60), httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
         while True:
             try:

@@ -1,4 +1,4 @@
-"""`omoi sign-in` beside a running API."""
+"""`omoi sign-in` with a running API."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ async def test_it_prints_a_link_that_signs_a_browser_in(short_tmp: Path, databas
     assert link.partition("code=")[2] not in api.log.read_text()
 
 
-def test_without_a_database_it_says_what_to_do() -> None:
+def test_without_a_database_it_prints_what_to_do() -> None:
     answer = omoi("sign-in", OMOI_DATA_DIR="/tmp/omoi-none")
 
     assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)

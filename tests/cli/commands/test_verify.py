@@ -1,4 +1,4 @@
-"""`omoi verify`: the whole flow of a platform that runs, and what it says of a run that is not right."""
+"""`omoi verify`: the whole flow of a running platform, and its report on a faulty sandbox."""
 
 import re
 import subprocess
@@ -30,7 +30,7 @@ def test_a_new_ticket_is_checked_and_its_sandbox_can_be_checked_again(platform: 
     assert "no agent worked in" in refused.stderr
 
 
-def test_what_is_wrong_with_a_run_is_named_and_the_exit_code_tells(desk: Desk) -> None:
+def test_a_failed_check_is_named_and_exits_with_1(desk: Desk) -> None:
     (reporter,) = desk.reporters(1)
     desk.post(reporter, ("agent.started", {}), ("agent.tool_use", {"tool": "\x1b[2J", "tool_use_id": "1"}))
     desk.change(reporter, event_counts={"agent.started": 1, "agent.tool_use": 2, "sandbox.created": 1})

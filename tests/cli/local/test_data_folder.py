@@ -30,7 +30,7 @@ def test_an_empty_folder_is_made_private(tmp_path: Path) -> None:
     assert mode(tmp_path) == 0o700
 
 
-def test_an_open_folder_with_other_things_in_it_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+def test_an_accessible_folder_with_other_files_is_refused_and_not_changed(tmp_path: Path) -> None:
     (tmp_path / "letters.txt").write_text("dear diary")
     tmp_path.chmod(0o755)
 
@@ -40,7 +40,7 @@ def test_an_open_folder_with_other_things_in_it_is_refused_and_left_as_it_is(tmp
     assert mode(tmp_path) == 0o755
 
 
-def test_an_open_folder_of_ours_is_made_private_again(tmp_path: Path) -> None:
+def test_an_accessible_data_folder_is_made_private_again(tmp_path: Path) -> None:
     with folder.Lock(tmp_path):
         tmp_path.chmod(0o755)
 
@@ -56,12 +56,12 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path) -> None:
         folder.prepare(tmp_path / "file")
 
 
-def test_a_second_platform_is_told_who_has_the_folder(tmp_path: Path) -> None:
+def test_a_second_platform_names_the_process_that_uses_the_folder(tmp_path: Path) -> None:
     with folder.Lock(tmp_path), pytest.raises(SetupError, match=rf"process {os.getpid()}\) uses {tmp_path}"):
         folder.Lock(tmp_path)
 
 
-def test_a_clean_end_leaves_no_trace(tmp_path: Path) -> None:
+def test_a_clean_exit_is_not_reported_as_unclean(tmp_path: Path) -> None:
     with folder.Lock(tmp_path) as first:
         assert not first.unclean
     with folder.Lock(tmp_path) as second:

@@ -1,4 +1,4 @@
-"""Whether the API's port is free, and what is said when it is not."""
+"""Whether the API's port is free, and the error if it is not."""
 
 import asyncio
 import socket

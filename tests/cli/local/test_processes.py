@@ -40,7 +40,7 @@ async def reports(tmp_path: Path) -> AsyncIterator[Reports]:
 
 
 class Lines(asyncio.Queue[str]):
-    """What the supervisor says."""
+    """The lines that the supervisor prints."""
 
     async def next(self) -> str:
         return await asyncio.wait_for(self.get(), 20)
@@ -70,7 +70,7 @@ POLITE = "signal.signal(signal.SIGTERM, stop); work()"
 DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN); work()"
 
 
-async def test_a_program_that_is_killed_starts_again_and_that_is_said(reports: Reports) -> None:
+async def test_a_killed_program_is_restarted_and_that_is_printed(reports: Reports) -> None:
     said = Lines()
     supervisor = Supervisor([program("api", POLITE, reports)], report=said.put_nowait, backoff=QUICK)
     await supervisor.start()
@@ -149,7 +149,7 @@ async def test_a_long_life_makes_the_wait_short_again(reports: Reports) -> None:
     assert {line.rsplit(" in ")[1] for line in lines} == {"0.01 s"}
 
 
-async def test_a_stop_while_a_program_waits_for_its_next_start_starts_nothing(reports: Reports) -> None:
+async def test_a_stop_while_a_program_waits_for_its_restart_starts_nothing(reports: Reports) -> None:
     said = Lines()
     slow = Backoff(first=600, longest=600, forget_after=30)
     supervisor = Supervisor([program("api", "sys.exit(3)", reports)], report=said.put_nowait, backoff=slow)

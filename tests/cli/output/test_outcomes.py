@@ -1,4 +1,4 @@
-"""Every surface tells the four outcomes apart in the same words: the API, the commands and the metrics."""
+"""Every surface names the four outcomes in the same words: the API, the commands and the metrics."""
 
 import json
 from dataclasses import dataclass

@@ -15,11 +15,11 @@ from omoi_os.cli.output.tables import cut, span, table
         ("計算計算", 6, "計算…"),
     ],
 )
-def test_a_line_takes_no_more_columns_than_it_is_given(text: str, room: int, shown: str) -> None:
+def test_a_line_is_not_wider_than_the_given_columns(text: str, room: int, shown: str) -> None:
     assert cut(text, room) == shown
 
 
-def test_only_the_flexible_column_gives_way() -> None:
+def test_only_the_flexible_column_is_shortened() -> None:
     lines = list(table([["ID", "WHAT"], ["omoios-1", "a very long\nstory \x1b[2J"]], width=24, flexible=1))
 
     assert lines == ["ID        WHAT", "omoios-1  a very long s…"]

@@ -13,7 +13,7 @@ from omoi_os.errors import BadToken, NotReady, OmoiError
 
 
 class Answers(BaseHTTPRequestHandler):
-    """Answers by path; keeps what it was asked."""
+    """Answers by path and records the requests."""
 
     asked: list[tuple[str, str, str | None]] = []
     refusals = 0
@@ -81,19 +81,19 @@ def test_the_reason_of_a_refusal_is_passed_on(url: str) -> None:
         client.post("/wrong", {})
 
 
-def test_a_refused_token_is_said_without_showing_it(url: str) -> None:
+def test_a_refused_token_is_reported_without_showing_it(url: str) -> None:
     with Client(url, "omoi_hush") as client, pytest.raises(BadToken) as caught:
         client.get("/secret")
 
     assert "hush" not in str(caught.value)
 
 
-def test_another_program_on_the_port_is_not_taken_for_the_platform(url: str) -> None:
+def test_another_program_on_the_port_is_not_mistaken_for_the_platform(url: str) -> None:
     with Client(url, "omoi_x") as client, pytest.raises(OmoiError, match="is not an OmoiOS API"):
         client.get("/page")
 
 
-def test_a_platform_that_is_not_there_is_said_with_the_remedy() -> None:
+def test_an_unreachable_platform_is_reported_with_the_remedy() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         number = gone.getsockname()[1]
     with Client(f"http://127.0.0.1:{number}", "omoi_x", patience=0) as client:

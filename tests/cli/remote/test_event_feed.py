@@ -1,4 +1,4 @@
-"""Following a sandbox over what a connection may meet."""
+"""Following a sandbox across broken connections."""
 
 import asyncio
 import json
@@ -27,18 +27,18 @@ def pieces(size: int) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_events_are_read_however_the_bytes_come_and_half_a_one_is_none(size: int) -> None:
+def test_events_are_parsed_from_any_chunks_and_an_incomplete_one_is_ignored(size: int) -> None:
     assert list(parse(pieces(size))) == [EVENT]
 
 
 @pytest.mark.parametrize("line", [b"data: <html>\n", b"data: 1\n", b"data: {}\n", b"data: \xff\n"])
-def test_what_is_no_event_is_said(line: bytes) -> None:
+def test_a_line_that_is_not_an_event_is_reported(line: bytes) -> None:
     with pytest.raises(OmoiError, match="not a stream of events"):
         list(parse(iter([line])))
 
 
 class Closing(BaseHTTPRequestHandler):
-    """Tells one event more at each call and closes in order; the third is the last one."""
+    """Sends one more event at each call and closes cleanly; the third call is the last."""
 
     asked: list[str] = []
 
@@ -65,7 +65,7 @@ class Closing(BaseHTTPRequestHandler):
         """Keep the tests' output clean."""
 
 
-def test_a_stream_that_is_closed_is_resumed_until_the_sandbox_has_ended_and_was_checked() -> None:
+def test_a_closed_stream_is_resumed_until_the_sandbox_has_ended_and_is_verified() -> None:
     Closing.asked = []
     with ThreadingHTTPServer(("127.0.0.1", 0), Closing) as server:
         thread = threading.Thread(target=server.serve_forever, args=[0.02])
@@ -79,7 +79,7 @@ def test_a_stream_that_is_closed_is_resumed_until_the_sandbox_has_ended_and_was_
     assert Closing.asked == ["since=0", "since=1", "since=2"]
 
 
-def test_a_server_that_stops_in_order_is_not_taken_for_the_end_of_the_sandbox(desk: Desk) -> None:
+def test_a_server_that_shuts_down_is_not_mistaken_for_the_end_of_the_sandbox(desk: Desk) -> None:
     (reporter,) = desk.reporters(1)
     with desk.start("events", reporter.id, "--follow", "--json") as process:
         assert process.stdout is not None

@@ -11,8 +11,8 @@ import pytest
 from omoi_os.forges.bare import git
 from omoi_os.forges.bare import stale_locks as locks
 from omoi_os.forges.base import Repository
+from omoi_os.forges.local.branch_lock import hold
 from omoi_os.forges.local.forge import LocalForge
-from omoi_os.forges.local.held_refs import hold
 
 NAMES = ["HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock", "index.lock", "refs/heads/main.lock"]
 

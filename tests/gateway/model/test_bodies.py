@@ -86,7 +86,7 @@ async def test_a_large_body_does_not_stall_the_gateway(
     assert lag.longest < max(stalled / 2, PATIENCE_SECONDS)
 
 
-async def test_bodies_of_one_sandbox_wait_for_room_and_those_of_others_do_not() -> None:
+async def test_large_bodies_of_one_sandbox_wait_and_those_of_others_do_not() -> None:
     bodies = Bodies(each=10, total=25)
     entered: list[str] = []
     leave = asyncio.Event()

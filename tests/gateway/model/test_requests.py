@@ -1,4 +1,4 @@
-"""Requests for the model: reduced to an allow-list, so that the model's host is no way out of a sandbox."""
+"""Requests for the model: reduced to an allow-list, so that a sandbox cannot send data out through the model's host."""
 
 import json
 from typing import Any
@@ -74,7 +74,7 @@ async def test_a_feature_that_reaches_past_the_sandbox_is_refused(
 
 
 @pytest.mark.parametrize("way", WAYS_OUT)
-async def test_the_same_request_goes_through_where_the_project_allows_it(
+async def test_the_same_request_is_forwarded_if_the_project_allows_it(
     open_socket: OpenSocket, start: Start, *, model: Host, way: str
 ) -> None:
     feature, more = WAYS_OUT[way]
@@ -148,7 +148,9 @@ async def test_unknown_fields_betas_and_parameters_are_left_out(
     assert asked.path == "/v1/messages?beta=true"
 
 
-async def test_what_an_agent_needs_goes_through_as_it_came(open_socket: OpenSocket, start: Start, model: Host) -> None:
+async def test_requests_of_a_normal_agent_are_forwarded_unchanged(
+    open_socket: OpenSocket, start: Start, model: Host
+) -> None:
     cached = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
     body = {

@@ -15,9 +15,7 @@ from tests.gateway.places import Host
 BETA = "interleaved-thinking-2025-05-14"
 
 
-async def test_the_real_key_is_added_and_the_sandbox_s_own_is_taken_away(
-    open_socket: OpenSocket, start: Start, model: Host
-) -> None:
+async def test_the_real_key_replaces_the_sandbox_s_token(open_socket: OpenSocket, start: Start, model: Host) -> None:
     gateway_socket = await open_socket()
     await start()
     model.answer = streaming(*STREAM)
@@ -45,7 +43,7 @@ async def test_the_real_key_is_added_and_the_sandbox_s_own_is_taken_away(
     assert json.loads(asked.body) == BODY
 
 
-async def test_the_token_may_come_as_the_key_alone(open_socket: OpenSocket, start: Start, model: Host) -> None:
+async def test_the_token_is_accepted_in_the_api_key_header(open_socket: OpenSocket, start: Start, model: Host) -> None:
     gateway_socket = await open_socket()
     await start()
     model.answer = streaming(*STREAM)
@@ -74,7 +72,7 @@ async def test_each_piece_arrives_before_the_next_is_sent(open_socket: OpenSocke
     assert seen == STREAM
 
 
-async def test_a_long_conversation_goes_through_whole(open_socket: OpenSocket, start: Start, model: Host) -> None:
+async def test_a_long_conversation_is_forwarded_completely(open_socket: OpenSocket, start: Start, model: Host) -> None:
     gateway_socket = await open_socket()
     await start()
     body = json.dumps(BODY | {"system": "x" * (8 << 20)}).encode()
@@ -111,7 +109,7 @@ async def test_a_stream_that_breaks_upstream_breaks_for_the_agent_too(
                 await answer.content.read()
 
 
-async def test_a_host_that_is_not_there_is_a_failure_that_passes(open_socket: OpenSocket, start: Start) -> None:
+async def test_an_unreachable_host_is_a_temporary_failure(open_socket: OpenSocket, start: Start) -> None:
     gateway_socket = await open_socket()
     await start(anthropic_base_url="http://127.0.0.1:9")
 
@@ -134,7 +132,7 @@ async def test_a_redirect_is_not_followed_with_the_key(open_socket: OpenSocket, 
     assert [asked.path for asked in model.asked] == ["/v1/messages"]
 
 
-async def test_a_configured_model_takes_the_place_of_the_one_asked_for(
+async def test_a_configured_model_replaces_the_requested_one(
     open_socket: OpenSocket, start: Start, model: Host
 ) -> None:
     gateway_socket = await open_socket()
@@ -151,7 +149,7 @@ async def test_a_configured_model_takes_the_place_of_the_one_asked_for(
     ("method", "path"),
     [("GET", "/v1/models"), ("POST", "/v1/files"), ("GET", "/v1/messages"), ("POST", "/v1/messages/batches")],
 )
-async def test_nothing_else_of_the_model_s_api_is_open(
+async def test_other_paths_of_the_model_s_api_are_refused(
     open_socket: OpenSocket, start: Start, model: Host, method: str, path: str
 ) -> None:
     gateway_socket = await open_socket()
@@ -165,7 +163,9 @@ async def test_nothing_else_of_the_model_s_api_is_open(
     assert model.asked == []
 
 
-async def test_errors_of_the_gateway_socket_come_in_the_agent_s_own_form(open_socket: OpenSocket, start: Start) -> None:
+async def test_errors_of_the_gateway_socket_have_the_form_of_the_model_s_api(
+    open_socket: OpenSocket, start: Start
+) -> None:
     gateway_socket = await open_socket()
     await start()
 

@@ -101,7 +101,7 @@ async def test_another_sandbox_s_message_is_not_seen(
     assert await status(sessions, message_id) == "seen"
 
 
-async def test_what_was_recorded_is_not_asked_for_again(
+async def test_recorded_messages_are_not_looked_up_again(
     open_socket: OpenSocket, sessions: Sessions, bus: PostgresBus
 ) -> None:
     gateway_socket = await open_socket()
@@ -141,7 +141,7 @@ async def test_a_message_that_is_queued_for_a_conversation_that_carried_it_befor
     assert await status(sessions, message_id) == "seen"
 
 
-async def test_what_could_not_be_recorded_is_found_again(
+async def test_messages_that_could_not_be_recorded_are_recorded_later(
     open_socket: OpenSocket, bus: PostgresBus, short_tmp: Path
 ) -> None:
     gateway_socket = await open_socket()

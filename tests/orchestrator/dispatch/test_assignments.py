@@ -11,7 +11,7 @@ from omoi_os.projects.models import Project
 from omoi_os.protocol.assignment import DEFAULT_SPOOL_BYTES, Assignment
 from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket
-from tests.builders import a_work_sandbox
+from tests.builders import a_user, a_work_sandbox
 from tests.conftest import NOON
 from tests.orchestrator.conftest import MakeContext
 
@@ -40,6 +40,18 @@ async def test_people_see_the_environment_without_its_secrets(session: AsyncSess
     assert (shown["SANDBOX_ID"], shown["EXECUTION_MODE"]) == (work.sandbox.id, "implementation")
     assert work.token in str(told)
     assert work.token not in str(shown)
+
+
+async def test_the_user_is_the_tickets_author_not_the_projects_owner(
+    session: AsyncSession, make_context: MakeContext
+) -> None:
+    context = make_context()
+    work = await some_work(session, context)
+    work.ticket.created_by = (await a_user(session)).id
+
+    told = work_environment(context.settings, work)
+
+    assert told["USER_ID"] == str(work.ticket.created_by) != str(work.project.created_by)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,10 @@ from sqlalchemy import ClauseElement, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.memory import MemoryBus
+from omoi_os.credentials import service as credentials
+from omoi_os.credentials.encryption import Keyring
+from omoi_os.credentials.kinds import CredentialProvider
+from omoi_os.credentials.values import NewCredential
 from omoi_os.db.base import Sessions
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.dispatcher import claim
@@ -18,7 +22,7 @@ from omoi_os.tasks import queue as turns
 from omoi_os.tasks import service as tasks
 from omoi_os.tasks.models import Task
 from omoi_os.tickets.models import Ticket
-from tests.builders import a_project, a_task, a_ticket
+from tests.builders import a_project, a_task, a_ticket, a_user
 from tests.conftest import NOON
 from tests.orchestrator.conftest import MakeContext
 
@@ -49,6 +53,23 @@ async def test_a_project_keeps_to_its_own_limit_and_leaves_room_to_others(
 
     assert await titles(context) == ["crowded 0", "other", "crowded 1"]
     assert await titles(context) == []
+
+
+async def test_a_sandbox_names_the_model_that_its_tickets_author_uses(
+    session: AsyncSession, make_context: MakeContext
+) -> None:
+    context, project = make_context(model=None), await a_project(session)
+    with_own, without = await a_user(session), await a_user(session)
+    new = NewCredential(CredentialProvider.ANTHROPIC, "Own", "key-of-the-author", model="glm-4.6")
+    keyring = Keyring(context.settings)
+    await credentials.add(session, MemoryBus(), keyring, with_own, new, settings=context.settings, now=NOON)
+    for author in (with_own, without):
+        await a_task(session, MemoryBus(), await a_ticket(session, project, created_by=author.id))
+    await session.commit()
+
+    found = {work.ticket.created_by: work.sandbox.model for work in await claim(context)}
+
+    assert found == {with_own.id: "glm-4.6", without.id: "scripted"}
 
 
 async def finish_all(session: AsyncSession) -> None:
@@ -150,10 +171,8 @@ async def test_a_claim_reads_no_more_of_a_long_queue_than_of_a_short_one(
     if analysed:
         await session.execute(text("ANALYZE"))
     values = {"now": NOON, "without": [], "limit": 10, "spare": turns.SPARE}
-    ids = [row.id for row in await session.execute(turns.CANDIDATES, values)]
 
-    assert await rows_read(session, turns.CANDIDATES, values) < 300
-    assert await rows_read(session, turns.HELD, {"ids": ids}) < 300
+    assert await rows_read(session, turns.READY, values) < 600
     assert "ix_tasks_not_before" in str(await explain(session, text(EARLIEST), {"now": NOON}))
 
 

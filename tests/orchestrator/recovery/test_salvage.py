@@ -24,7 +24,7 @@ from omoi_os.errors import ProviderUnavailable
 from omoi_os.forges.local.forge import LocalForge
 from omoi_os.gateway.server import serving
 from omoi_os.health import warnings
-from omoi_os.health.presence import presence
+from omoi_os.health.orchestrator_presence import presence
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import Work, work_spec
 from omoi_os.orchestrator.dispatch.dispatcher import claim, record_started

@@ -10,8 +10,8 @@ from omoi_os.bus.memory import MemoryBus
 from omoi_os.health import warnings
 from omoi_os.orchestrator.dispatch.dispatcher import claim, dispatch
 from omoi_os.orchestrator.upkeep import storage_quotas
+from omoi_os.sandboxes.artifacts import blobs
 from omoi_os.sandboxes.models import Sandbox
-from omoi_os.sandboxes.outcomes import blobs
 from tests.builders import a_project, a_task, a_ticket, a_work_sandbox
 from tests.conftest import NOON
 from tests.orchestrator.conftest import MakeContext

@@ -30,7 +30,7 @@ WAITS = Waits(looks=(0.0, 0.1, 0.2, 0.4))
 
 @pytest.fixture(params=list(Age))
 def age(request: pytest.FixtureRequest) -> Age:
-    """Both sides of the break in the API."""
+    """Both versions of the API."""
     return Age(request.param)
 
 

@@ -1,4 +1,4 @@
-"""What the loopback Daytona keeps of each sandbox, and how it tells of it in either age of the API."""
+"""The loopback Daytona's record of each sandbox, and its form in both versions of the API."""
 
 import asyncio
 import uuid
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Age(StrEnum):
-    """On which side of the break in the API the server is."""
+    """The version of the API that the server implements."""
 
     OLD = "0.190"
     NEW = "0.226"
@@ -32,7 +32,7 @@ class Command:
 
 @dataclass
 class Session:
-    """A session and what runs in it."""
+    """A session and its commands."""
 
     commands: list[Command] = field(default_factory=list)
     tasks: set["asyncio.Task[None]"] = field(default_factory=set)
@@ -40,7 +40,7 @@ class Session:
 
 @dataclass
 class Record:
-    """One sandbox, as it was asked for."""
+    """One sandbox, as it was requested."""
 
     asked: dict[str, Any]
     memory: int

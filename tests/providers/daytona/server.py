@@ -30,7 +30,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass
 class Fault:
-    """What becomes of the next request that fits, before or after it is served."""
+    """A fault for the next matching requests, before or after they are served."""
 
     method: str
     path: str
@@ -105,12 +105,12 @@ class FakeDaytona:
         raise _problem(web.HTTPNotFound, f"Sandbox with ID or name {name} not found")
 
     async def reached(self, beginning: str) -> None:
-        """Wait for a request that begins so."""
+        """Wait for a request with this prefix."""
         async with self.heard:
             await self.heard.wait_for(lambda: any(request.startswith(beginning) for request in self.requests))
 
     def pass_time(self, minutes: float) -> None:
-        """Let so much time go by without a call: Daytona stops what is idle, whatever it is doing."""
+        """Advance the time without a call: Daytona stops idle sandboxes even if they are busy."""
         for record in self.records.values():
             record.idle_minutes += minutes
             interval = record.asked.get("autoStopInterval", 15)
@@ -163,7 +163,7 @@ class FakeDaytona:
         return web.json_response(record.full(self.age, self.toolbox_url))
 
     async def boot(self, record: Record) -> None:
-        """Make the sandbox of bubblewrap that stands for the machine."""
+        """Create the bubblewrap sandbox that stands for the machine."""
         resources = Resources(record.memory * GIBIBYTE, record.cpu, 512, record.disk * DISK_UNIT)
         spec = SandboxSpec(
             id=record.id,

@@ -13,7 +13,7 @@ from tests.providers.daytona.server import FakeDaytona
 
 @contextmanager
 def running(root: Path, *, gateway_port: int, age: Age = Age.OLD) -> Iterator[str]:
-    """Start it; gives its API's address. At the end it removes its sandboxes and stops."""
+    """Start it and yield its API's address. At the end it removes its sandboxes and stops."""
     command = [sys.executable, "-m", "tests.providers.daytona.standalone", str(root), age, str(gateway_port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None

@@ -1,4 +1,4 @@
-"""Addresses at which sandboxes far away reach the gateway, and those at which they cannot."""
+"""Addresses at which remote sandboxes can reach the gateway, and those at which they cannot."""
 
 import pytest
 
@@ -34,6 +34,6 @@ def test_an_address_on_the_network_is_taken(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", [None, "", "omoi.example.org", "ftp://omoi.example.org", "https://"])
-def test_what_is_no_address_is_refused(url: str | None) -> None:
+def test_an_invalid_address_is_refused(url: str | None) -> None:
     with pytest.raises(ConfigError, match="CALLBACK_URL must be"):
         check_callback(url, api_url=FAR)

@@ -28,7 +28,7 @@ async def test_a_sandbox_whose_creation_got_no_answer_is_adopted(
     assert server.requests.count("POST /api/sandbox") == 1
 
 
-async def test_a_creation_that_was_never_served_is_told_as_unavailable(
+async def test_a_creation_that_was_never_served_is_reported_as_unavailable(
     provider: DaytonaProvider, make_spec: MakeSpec, server: FakeDaytona
 ) -> None:
     server.faults.append(Fault("POST", "^/api/sandbox$", 503))
@@ -40,7 +40,7 @@ async def test_a_creation_that_was_never_served_is_told_as_unavailable(
 
 
 @pytest.mark.parametrize("path", ["/process/execute", "/files/bulk-upload", "/process/session$", "/exec$"])
-async def test_a_creation_that_fails_half_way_leaves_nothing(
+async def test_a_creation_that_fails_half_way_leaves_no_sandbox(
     provider: DaytonaProvider, make_spec: MakeSpec, server: FakeDaytona, path: str
 ) -> None:
     server.faults.append(Fault("POST", path, 500))

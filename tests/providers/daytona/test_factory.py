@@ -31,7 +31,7 @@ def test_the_settings_describe_it(tmp_path: Path) -> None:
     assert "ai-agent-dev-light" in str(provider.limits_warning)
 
 
-def test_a_missing_key_or_a_callback_that_leads_nowhere_is_reported(tmp_path: Path) -> None:
+def test_a_missing_key_or_an_unreachable_callback_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="DAYTONA_API_KEY must be set"):
         make(load_settings(environ={}, config_dir=tmp_path))
     with pytest.raises(ConfigError, match="CALLBACK_URL must be set"):
@@ -40,7 +40,7 @@ def test_a_missing_key_or_a_callback_that_leads_nowhere_is_reported(tmp_path: Pa
         make(load_settings(environ={**FAR, "CALLBACK_URL": "http://127.0.0.1:18001"}, config_dir=tmp_path))
 
 
-def test_our_program_is_where_the_image_has_it_unless_the_settings_say_otherwise(tmp_path: Path) -> None:
+def test_the_worker_is_at_the_image_s_path_unless_the_settings_name_another(tmp_path: Path) -> None:
     elsewhere = {"OMOI_DAYTONA_PYTHON": "/usr/bin/python3", "OMOI_DAYTONA_SOURCE": "/srv/omoi"}
 
     assert make(load_settings(environ=FAR, config_dir=tmp_path)).runtime == IMAGE_RUNTIME
@@ -81,7 +81,7 @@ async def test_the_user_the_network_and_the_package_index_arrive(
     assert (Guarantee.NETWORK in known_gaps(provider)) is (allowed is None)
 
 
-def test_its_gaps_are_told_with_their_reasons(tmp_path: Path) -> None:
+def test_its_gaps_are_declared_with_their_reasons(tmp_path: Path) -> None:
     def gaps_with(snapshot: str | None) -> set[str]:
         provider = make(load_settings(environ=FAR, config_dir=tmp_path, sandbox_snapshot=snapshot, sandbox_image="i"))
         assert isinstance(provider, DaytonaProvider)

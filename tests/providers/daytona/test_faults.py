@@ -14,7 +14,9 @@ NAME = SandboxRef("omoios-test")
 
 
 @pytest.mark.parametrize("answer", [429, 500, 502, 503])
-async def test_what_passes_is_unavailable(provider: DaytonaProvider, server: FakeDaytona, answer: int) -> None:
+async def test_a_temporary_failure_is_reported_as_unavailable(
+    provider: DaytonaProvider, server: FakeDaytona, answer: int
+) -> None:
     server.faults.append(Fault("GET", "/api/sandbox", answer, times=20))
 
     with pytest.raises(ProviderUnavailable, match="does not serve"):
@@ -25,7 +27,7 @@ async def test_what_passes_is_unavailable(provider: DaytonaProvider, server: Fak
         [listed.ref async for listed in provider.list(owner="tests")]
 
 
-async def test_a_server_that_is_not_there_is_unavailable(make_spec: MakeSpec) -> None:
+async def test_an_unreachable_server_is_unavailable(make_spec: MakeSpec) -> None:
     account = Account("key", "http://127.0.0.1:9/api")
     provider = DaytonaProvider(account, callback_url="http://127.0.0.1:1", waits=WAITS)
     try:
@@ -47,13 +49,13 @@ async def test_a_connection_that_breaks_is_unavailable(
         await provider.exec(ref, ["true"], timeout=SOON)
 
 
-async def test_what_never_was_is_gone(provider: DaytonaProvider) -> None:
+async def test_a_sandbox_that_never_existed_is_gone(provider: DaytonaProvider) -> None:
     with pytest.raises(SandboxGone):
         await provider.inspect(NAME)
     await provider.destroy(NAME)
 
 
-async def test_a_bad_key_is_told_without_showing_it(server: FakeDaytona, make_spec: MakeSpec) -> None:
+async def test_a_bad_key_is_reported_without_showing_it(server: FakeDaytona, make_spec: MakeSpec) -> None:
     account = Account("dtn_secret", server.url)
     provider = DaytonaProvider(account, callback_url="http://127.0.0.1:1", runtime=RUNTIME)
     try:
@@ -66,7 +68,7 @@ async def test_a_bad_key_is_told_without_showing_it(server: FakeDaytona, make_sp
     assert "dtn_secret" not in f"{caught.value} {account!r}"
 
 
-async def test_a_stream_of_logs_that_breaks_is_made_up_for(
+async def test_the_end_is_reported_even_if_the_log_stream_fails(
     provider: DaytonaProvider, make_spec: MakeSpec, server: FakeDaytona
 ) -> None:
     ref = await provider.create(make_spec(["sh", "-c", "sleep 1; exit 4"]))

@@ -1,4 +1,4 @@
-"""A sandbox whose snapshot does not have our program gets it from the package index."""
+"""The worker is installed from the package index if the snapshot does not include it."""
 
 import io
 import logging

@@ -26,7 +26,7 @@ async def test_names_labels_and_intervals_arrive(
     assert "SANDBOX" not in str(asked.get("env"))
 
 
-async def test_a_busy_sandbox_outlives_the_quarter_of_an_hour_after_which_daytona_stops_idle_ones(
+async def test_a_busy_sandbox_outlives_daytona_s_idle_timeout_of_15_minutes(
     provider: DaytonaProvider, make_spec: MakeSpec, server: FakeDaytona
 ) -> None:
     ref = await provider.create(make_spec(lifetime=timedelta(hours=1)))
@@ -74,16 +74,14 @@ def test_a_package_index_that_is_named_can_always_be_reached(make_spec: MakeSpec
     assert (params.domain_allow_list, params.network_allow_list) == ("omoi.example.org", "10.1.2.3/32")
 
 
-def test_the_network_is_left_alone_where_it_is_asked_for_or_cannot_be_named(make_spec: MakeSpec) -> None:
+def test_the_network_is_not_restricted_for_a_gateway_that_allow_lists_cannot_name(make_spec: MakeSpec) -> None:
     for gateway in (None, "http://127.0.0.1:18001"):
         params = create_params(make_spec(), Source(gateway=gateway), creation="c")
         assert (params.domain_allow_list, params.network_allow_list) == (None, None)
 
 
 @pytest.mark.parametrize("changes", [{"argv": []}, {"env": {"A": "\0"}}, {"env": {"A=B": "c"}}])
-def test_what_could_not_work_is_refused_before_anything_is_made(
-    make_spec: MakeSpec, changes: dict[str, object]
-) -> None:
+def test_an_invalid_spec_is_refused_before_anything_is_created(make_spec: MakeSpec, changes: dict[str, object]) -> None:
     spec = make_spec(**{"argv": ["true"], **changes})
     if changes.get("argv") == []:
         spec = type(spec)(spec.id, spec.owner, [], spec.env, spec.resources, spec.lifetime)

@@ -1,4 +1,4 @@
-"""The acceptance case of the seeds through Daytona: the platform as a user runs it, its SDK, and a server of ours."""
+"""The acceptance case of the seeds through Daytona: the platform as a user runs it, its SDK, and our own server."""
 
 import subprocess
 from collections import Counter
@@ -19,7 +19,7 @@ ANSWER = "126410606437752"
 
 
 def sandboxes_at(url: str) -> list[str]:
-    """What Daytona itself has."""
+    """Return Daytona's own sandboxes."""
     headers = {"Authorization": f"Bearer {API_KEY}"}
     listed = httpx.get(f"{url}/sandbox", headers=headers, trust_env=False).raise_for_status().json()
     return [item["name"] for item in listed["items"]]
@@ -61,7 +61,7 @@ def test_a_ticket_becomes_a_verified_branch_in_sandboxes_of_daytona(
 
 
 def assert_the_case(platform: Platform, task_id: str) -> None:
-    """What the seeds promise of it, seen through the API and in the repository."""
+    """Check the acceptance case through the API and in the repository."""
     task = platform.task(task_id)
     assert (task["status"], task["attempt"], task["result"]["verified"]) == ("completed", 1, True)
     assert ANSWER in task["result"]["final_output"].replace(",", "")
@@ -84,7 +84,7 @@ def assert_the_case(platform: Platform, task_id: str) -> None:
     assert CANARY_KEY not in str(events)
 
 
-def test_a_conversation_goes_on_at_another_provider(make_platform: Callable[..., Platform], short_tmp: Path) -> None:
+def test_a_conversation_continues_at_another_provider(make_platform: Callable[..., Platform], short_tmp: Path) -> None:
     port = free_port()
     with running(short_tmp / "daytona", gateway_port=port) as url:
         platform = make_platform(OMOI_GATEWAY_PORT=str(port))

@@ -1,4 +1,4 @@
-"""Every method of the provider, through the real SDK, against servers of both ages."""
+"""Every method of the provider, through the real SDK, against both versions of the API."""
 
 import asyncio
 import signal
@@ -15,7 +15,7 @@ from tests.providers.daytona.conftest import SOON
 from tests.providers.daytona.server import FakeDaytona
 
 
-async def test_the_first_process_runs_in_the_workspace_with_the_environment_given(
+async def test_the_first_process_runs_in_the_workspace_with_the_given_environment(
     provider: DaytonaProvider, make_spec: MakeSpec
 ) -> None:
     env = {"PATH": "/usr/bin:/bin", "WORD": "ü'\"\n$(id)"}
@@ -103,7 +103,9 @@ async def test_its_lifetime_ends_it(provider: DaytonaProvider, make_spec: MakeSp
     assert (report.alive, report.reason) == (False, EndReason.LIFETIME)
 
 
-async def test_waiting_ends_with_the_wait_when_it_lives_on(provider: DaytonaProvider, make_spec: MakeSpec) -> None:
+async def test_a_wait_returns_when_its_time_is_over_and_the_sandbox_is_alive(
+    provider: DaytonaProvider, make_spec: MakeSpec
+) -> None:
     ref = await provider.create(make_spec())
 
     assert (await provider.inspect(ref, wait=timedelta(seconds=0.2))).alive
@@ -118,7 +120,7 @@ async def test_files_come_back_unchanged(provider: DaytonaProvider, make_spec: M
     assert await provider.read_file(ref, "/workspace/a/ü b/c'.bin") == content
 
 
-async def test_what_is_no_file_inside_is_reported(provider: DaytonaProvider, make_spec: MakeSpec) -> None:
+async def test_a_path_that_is_not_a_file_is_reported(provider: DaytonaProvider, make_spec: MakeSpec) -> None:
     ref = await provider.create(make_spec())
 
     with pytest.raises(FileNotFoundError):
@@ -188,7 +190,7 @@ async def test_it_is_found_again_by_another_provider(
     assert (await provider.inspect(ref)).alive
 
 
-async def test_what_daytona_put_to_sleep_has_ended_but_can_be_read(
+async def test_a_sandbox_that_daytona_stopped_has_ended_but_can_be_read(
     provider: DaytonaProvider, make_spec: MakeSpec, server: FakeDaytona
 ) -> None:
     ref = await provider.create(make_spec(["sh", "-c", "echo work > /workspace/file; sleep 600"]))

@@ -20,7 +20,7 @@ BOUNDARY = "DAYTONA-FILE-BOUNDARY"
 
 
 def split(command: str) -> list[str]:
-    """What daemons before the break do in place of a shell: blanks part words, quotes only group, nothing escapes."""
+    """Split a command line as older daemons do: at blanks, with quotes that only group and no escapes."""
     words: list[str] = []
     word = quote = ""
     for letter in command:

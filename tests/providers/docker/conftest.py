@@ -56,7 +56,7 @@ def owner() -> str:
 
 @pytest.fixture
 async def make_provider(host: str, image: str) -> AsyncIterator[MakeProvider]:
-    """Providers that know nothing of each other; each stands for a process of ours."""
+    """Create providers that share no state; each stands for one of our processes."""
     async with contextlib.AsyncExitStack() as stack:
 
         def make() -> DockerProvider:

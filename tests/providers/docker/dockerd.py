@@ -38,7 +38,7 @@ CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 class Impossible(Exception):
-    """Why no engine can be had here."""
+    """No engine can run here; the message says why."""
 
 
 @contextlib.contextmanager
@@ -176,7 +176,7 @@ def _make_base(client: docker.DockerClient) -> None:
 
 
 def _fingerprint() -> str:
-    """Changes with whatever goes into the image."""
+    """Return a hash of everything that goes into the image."""
     digest = hashlib.sha256()
     source = (path for path in (REPOSITORY / "src/omoi_os").rglob("*") if "__pycache__" not in path.parts)
     for path in sorted([*source, *(REPOSITORY / name for name in ("Dockerfile", ".dockerignore", "pyproject.toml"))]):

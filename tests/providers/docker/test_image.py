@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(600)
 Probe = Callable[..., Awaitable[ExecResult]]
 
 
-async def test_it_runs_as_the_agent_unless_told_otherwise(engine: docker.DockerClient, image: str) -> None:
+async def test_it_runs_as_the_user_agent_by_default(engine: docker.DockerClient, image: str) -> None:
     config = engine.images.get(image).attrs["Config"]
 
     assert (config["User"], config["WorkingDir"]) == ("agent", paths.WORKSPACE)

@@ -1,4 +1,4 @@
-"""What a hostile process inside a container can reach, beyond the attacks that all providers are put to."""
+"""What a hostile process inside a container can reach, beyond the attacks that are tested on all providers."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -38,7 +38,7 @@ print(open('/proc/1/stat').read().split(')')[1].split()[0])
     assert (await provider.inspect(ref, wait=SOON)).reason is EndReason.LIFETIME
 
 
-async def test_no_secret_of_the_environment_or_command_is_in_what_a_label_or_command_line_shows(
+async def test_labels_and_command_lines_contain_no_secret_of_the_environment_or_command(
     provider: DockerProvider, make_spec: MakeSpec, engine: docker.DockerClient
 ) -> None:
     secret = "sbx_0123456789abcdef"

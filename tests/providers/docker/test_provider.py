@@ -1,4 +1,4 @@
-"""A container's life as a sandbox: made, found again, ended in every way, gone. What all providers do is elsewhere."""
+"""The life of a container as a sandbox: creation, recovery, every kind of end, removal."""
 
 import asyncio
 import secrets
@@ -63,7 +63,7 @@ async def test_the_settings_choose_the_docker_provider(
     assert [listed.ref async for listed in provider.list(owner="nobody")] == []
 
 
-async def test_a_missing_image_is_told_with_the_remedy(host: str, make_spec: MakeSpec, owner: str) -> None:
+async def test_a_missing_image_is_reported_with_the_remedy(host: str, make_spec: MakeSpec, owner: str) -> None:
     provider = DockerProvider(image="omoi-no-such-image", site=lambda: "here", host=host)
 
     with pytest.raises(ProviderError, match="make image"):
@@ -103,7 +103,7 @@ async def test_a_first_process_that_cannot_start_fails_the_creation_and_leaves_n
     assert [listed.ref async for listed in provider.list(owner=owner)] == []
 
 
-async def test_a_sandbox_that_makes_no_sense_is_refused_at_once(provider: DockerProvider, make_spec: MakeSpec) -> None:
+async def test_an_invalid_spec_is_refused_at_once(provider: DockerProvider, make_spec: MakeSpec) -> None:
     for changes, reason in (
         ({"id": "no/name"}, "name of a container"),
         ({"env": {"A": "x\0y"}}, "zero byte"),
@@ -132,7 +132,7 @@ async def test_a_container_that_is_not_ours_is_never_touched(
         stranger.remove(force=True, v=True)
 
 
-async def test_it_lives_on_and_is_found_when_the_process_that_made_it_is_killed(
+async def test_it_survives_and_is_found_when_the_process_that_created_it_is_killed(
     provider: DockerProvider, host: str, image: str, owner: str
 ) -> None:
     ref = SandboxRef(f"omoios-test-{secrets.token_hex(4)}")
@@ -150,7 +150,7 @@ async def test_it_lives_on_and_is_found_when_the_process_that_made_it_is_killed(
     assert sorted(seen.stdout.splitlines()) == [b"PATH=/usr/bin:/bin", b"TOKEN=its-own"]
 
 
-async def test_a_killed_container_is_told_and_its_work_can_still_be_saved(
+async def test_a_killed_container_is_reported_and_its_work_can_still_be_saved(
     provider: DockerProvider, sandbox: SandboxRef, engine: docker.DockerClient
 ) -> None:
     await provider.write_file(sandbox, "/workspace/work", b"unfinished")
@@ -166,7 +166,7 @@ async def test_a_killed_container_is_told_and_its_work_can_still_be_saved(
     assert b"sleep" not in first.stdout
 
 
-async def test_a_container_that_was_stopped_by_hand_tells_how_its_sandbox_had_ended(
+async def test_a_container_that_was_stopped_by_hand_reports_how_its_sandbox_ended(
     provider: DockerProvider, make_spec: MakeSpec, engine: docker.DockerClient
 ) -> None:
     ref = await provider.create(make_spec(["sh", "-c", "echo last words >&2; exit 7"]))
@@ -193,7 +193,9 @@ async def test_memory_that_a_child_of_the_first_process_lacked_is_reported(
     assert (report.reason, report.exit_code) == (EndReason.OUT_OF_MEMORY, 137)
 
 
-async def test_the_end_by_disk_is_told_and_the_rest_can_be_saved(provider: DockerProvider, make_spec: MakeSpec) -> None:
+async def test_an_end_by_full_disk_is_reported_and_the_files_can_be_saved(
+    provider: DockerProvider, make_spec: MakeSpec
+) -> None:
     resources = Resources(256 * MEBIBYTE, cpus=1, pids=64, disk_bytes=32 * MEBIBYTE)
     fill = "echo kept > kept; head -c 60000000 /dev/urandom > ~/a; head -c 60000000 /dev/urandom > b; sleep 600"
     ref = await provider.create(make_spec(["sh", "-c", fill], resources=resources))
@@ -231,7 +233,9 @@ async def test_a_cancelled_creation_leaves_nothing(
     assert [listed.ref async for listed in provider.list(owner=owner)] == []
 
 
-async def test_a_wait_for_the_end_that_is_given_up_holds_nothing(provider: DockerProvider, sandbox: SandboxRef) -> None:
+async def test_a_cancelled_wait_for_the_end_does_not_affect_the_sandbox(
+    provider: DockerProvider, sandbox: SandboxRef
+) -> None:
     waiting = asyncio.create_task(provider.inspect(sandbox, wait=timedelta(hours=1)))
     await provider.exec(sandbox, ["true"], timeout=SOON)
     waiting.cancel()
@@ -242,7 +246,7 @@ async def test_a_wait_for_the_end_that_is_given_up_holds_nothing(provider: Docke
     assert (await provider.inspect(sandbox, wait=timedelta(milliseconds=50))).alive
 
 
-async def test_many_that_wait_and_run_do_not_hold_each_other_up(provider: DockerProvider, sandbox: SandboxRef) -> None:
+async def test_many_waits_and_commands_do_not_block_each_other(provider: DockerProvider, sandbox: SandboxRef) -> None:
     waits = [asyncio.create_task(provider.inspect(sandbox, wait=timedelta(hours=1))) for _ in range(40)]
 
     result = await provider.exec(sandbox, ["echo", "through"], timeout=SOON)
@@ -259,9 +263,7 @@ async def test_a_command_that_kills_its_runner_counts_as_killed(probe: Probe) ->
     assert suicide.exit_code == 137
 
 
-async def test_commands_that_run_when_the_first_process_ends_are_ended_too(
-    provider: DockerProvider, make_spec: MakeSpec
-) -> None:
+async def test_commands_are_ended_with_the_first_process(provider: DockerProvider, make_spec: MakeSpec) -> None:
     ref = await provider.create(make_spec(["sh", "-c", "until [ -e go ]; do sleep 0.01; done"]))
 
     with pytest.raises(ProviderError, match="ended while the command ran"):

@@ -1,4 +1,4 @@
-"""Containers with no walls and no limits: the positive control of everything that containers are said to wall off."""
+"""Containers without isolation and limits: the positive control of the isolation tests."""
 
 import asyncio
 import contextlib
@@ -111,7 +111,7 @@ class WeakContainers:
                 yield ListedSandbox(SandboxRef(ref), id=ref)
 
     async def destroy(self, ref: SandboxRef) -> None:
-        """Ask it to stop, and no more than that."""
+        """Ask it to stop, without killing it."""
         if self._owners.pop(ref, None) is not None:
             with contextlib.suppress(APIError):
                 # It may have ended by itself.

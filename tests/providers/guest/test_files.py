@@ -50,7 +50,7 @@ def test_a_link_is_not_followed(tmp_path: Path, parts: tuple[str, ...]) -> None:
     assert (outside / "file").read_text() == "secret"
 
 
-def test_what_is_not_a_plain_file_or_too_large_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_plain_file_or_is_too_large_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with (tmp_path / "large").open("wb") as file:
         file.truncate(files.MAX_BYTES + 1)

@@ -1,4 +1,4 @@
-"""A local sandbox whose documents are damaged is handled by itself: listed, reported, ended, removed."""
+"""A local sandbox whose documents are damaged does not affect others: it is listed, reported, ended, removed."""
 
 import json
 import os
@@ -60,7 +60,7 @@ async def test_a_running_sandbox_with_a_damaged_document_can_be_ended(
     assert processes_below(root) == []
 
 
-async def test_a_sandbox_that_lost_its_description_says_so_when_something_is_to_run_in_it(
+async def test_running_a_command_in_a_sandbox_that_lost_its_description_says_so(
     provider: LocalProvider, make_spec: MakeSpec, root: Path
 ) -> None:
     ref = await provider.create(make_spec())
@@ -72,7 +72,7 @@ async def test_a_sandbox_that_lost_its_description_says_so_when_something_is_to_
         await provider.exec(ref, ["true"], timeout=SOON)
 
 
-async def test_what_is_no_sandbox_in_the_folder_is_left_alone(
+async def test_other_files_in_the_folder_are_not_touched(
     provider: LocalProvider, make_spec: MakeSpec, root: Path
 ) -> None:
     ref = await provider.create(make_spec())

@@ -35,13 +35,13 @@ ENDS = {"exit": EndReason.EXITED, "signal": EndReason.SIGNALLED, "lifetime": End
 
 
 def state_of(root: Path, ref: str) -> dict[str, str]:
-    """The names of the processes that hold a sandbox."""
+    """Return the document that identifies a sandbox's processes on the host."""
     found: dict[str, str] = json.loads((root / ref / "state.json").read_text())
     return found
 
 
 async def kill_supervisor(root: Path, ref: str) -> None:
-    """Kill it as a crash would, and see it gone."""
+    """Kill it as a crash would, and wait until it is gone."""
     pidfd = processes.open_process(state_of(root, ref)["supervisor"])
     assert pidfd is not None
     os.kill(int(state_of(root, ref)["supervisor"].split()[0]), signal.SIGKILL)
@@ -50,7 +50,7 @@ async def kill_supervisor(root: Path, ref: str) -> None:
 
 
 async def kill_all(provider: LocalProvider, ref: SandboxRef) -> None:
-    """Kill everything from inside, which may be over before the command is."""
+    """Kill everything from inside, which may end the sandbox before the command returns."""
     with contextlib.suppress(ProviderError):
         await provider.exec(ref, ["sh", "-c", "kill -9 -1"], timeout=SOON)
 
@@ -106,7 +106,7 @@ async def test_a_command_that_still_runs_when_the_first_process_ends_is_killed_w
     assert (await provider.exec(ref, ["echo", "here"], timeout=SOON)).stdout == b"here\n"
 
 
-async def test_an_ended_sandbox_keeps_nothing_but_its_supervisor_until_a_command_comes(
+async def test_an_ended_sandbox_keeps_only_its_supervisor_until_a_command_is_run(
     provider: LocalProvider, make_spec: MakeSpec, root: Path
 ) -> None:
     ref = await provider.create(make_spec(["true"]))
@@ -166,7 +166,7 @@ async def test_after_its_supervisor_was_killed_an_ended_sandbox_still_runs_comma
     assert not [path for path in (root / ref).rglob("*") if path.is_file() and b"SECRET" in path.read_bytes()]
 
 
-async def test_a_sandbox_whose_supervisor_was_killed_while_it_lived_stays_ended_when_it_is_revived(
+async def test_a_sandbox_whose_supervisor_was_killed_stays_ended_with_a_new_supervisor(
     provider: LocalProvider, make_spec: MakeSpec, root: Path
 ) -> None:
     ref = await provider.create(make_spec(["sh", "-c", "echo kept > /workspace/work; exec sleep 600"]))
@@ -203,7 +203,7 @@ async def test_a_killed_bwrap_ends_the_sandbox_and_commands_still_run(
     assert (first.stdout, second.stdout) == (b"here\n", b"here\n")
 
 
-async def test_a_killed_control_group_is_told_as_a_killed_sandbox(
+async def test_a_killed_control_group_is_reported_as_a_killed_sandbox(
     provider: LocalProvider, make_spec: MakeSpec, root: Path
 ) -> None:
     ref = await provider.create(make_spec(["sh", "-c", "sleep 600 & sleep 600"]))
@@ -232,7 +232,7 @@ async def test_a_destroyed_sandbox_is_not_revived(provider: LocalProvider, make_
         await provider.exec(ref, ["true"], timeout=SOON)
 
 
-async def test_a_start_that_was_killed_before_anything_was_made_runs_no_commands(
+async def test_a_start_that_was_killed_before_the_sandbox_existed_runs_no_commands(
     provider: LocalProvider, root: Path
 ) -> None:
     (root / "omoios-half").mkdir(parents=True)
@@ -241,7 +241,7 @@ async def test_a_start_that_was_killed_before_anything_was_made_runs_no_commands
         await provider.exec(SandboxRef("omoios-half"), ["true"], timeout=SOON)
 
 
-async def test_a_descendant_killed_for_memory_is_told_when_the_first_process_fails_after_it(
+async def test_a_descendant_killed_for_memory_is_reported_when_the_first_process_fails_after_it(
     provider: LocalProvider, make_spec: MakeSpec, root: Path
 ) -> None:
     hog = f"{sys.executable} -I -S -c 'x = bytearray(1 << 30)'"
@@ -261,7 +261,7 @@ async def test_a_descendant_killed_for_memory_is_told_when_the_first_process_fai
     assert kills >= 1 if counted else kills == 0
 
 
-async def test_what_it_uses_is_told_while_it_lives_and_after(
+async def test_its_usage_is_reported_while_it_is_alive_and_afterwards(
     provider: LocalProvider, make_spec: MakeSpec, is_root: bool
 ) -> None:
     busy = "x = bytearray(60 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1\n"

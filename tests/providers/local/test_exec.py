@@ -1,4 +1,4 @@
-"""Commands beside a sandbox's first process."""
+"""Commands that run beside a sandbox's first process."""
 
 import asyncio
 import sys
@@ -57,9 +57,7 @@ async def test_a_program_that_cannot_start_answers_as_in_a_shell(provider: Local
     assert b"no-such-program" in missing.stderr
 
 
-async def test_a_command_that_makes_no_sense_is_refused_and_harms_nothing(
-    provider: LocalProvider, sandbox: SandboxRef
-) -> None:
+async def test_an_invalid_command_is_refused_and_has_no_effect(provider: LocalProvider, sandbox: SandboxRef) -> None:
     with pytest.raises(ProviderError, match="zero byte"):
         await provider.exec(sandbox, ["echo", "a\0b"], timeout=SOON)
     with pytest.raises(ProviderError, match="at least one word"):
@@ -70,9 +68,7 @@ async def test_a_command_that_makes_no_sense_is_refused_and_harms_nothing(
     assert (await provider.inspect(sandbox)).alive
 
 
-async def test_input_of_any_size_arrives_whole_and_its_end_is_seen(
-    provider: LocalProvider, sandbox: SandboxRef
-) -> None:
+async def test_input_of_any_size_arrives_completely_and_ends(provider: LocalProvider, sandbox: SandboxRef) -> None:
     given = bytes(range(256)) * 8192
 
     echoed = await provider.exec(sandbox, ["cat"], stdin=given, timeout=SOON)
@@ -82,9 +78,7 @@ async def test_input_of_any_size_arrives_whole_and_its_end_is_seen(
     assert nothing.stdout == b""
 
 
-async def test_of_a_huge_output_the_beginning_and_the_end_are_kept(
-    provider: LocalProvider, sandbox: SandboxRef
-) -> None:
+async def test_the_start_and_the_end_of_a_huge_output_are_kept(provider: LocalProvider, sandbox: SandboxRef) -> None:
     script = "echo first; head -c 50000000 /dev/zero; echo last; head -c 20000000 /dev/zero >&2"
 
     result = await provider.exec(sandbox, ["sh", "-c", script], timeout=SOON)
@@ -96,7 +90,7 @@ async def test_of_a_huge_output_the_beginning_and_the_end_are_kept(
     assert not (await provider.exec(sandbox, ["head", "-c", "5000000", "/dev/zero"], timeout=SOON)).truncated
 
 
-async def test_the_environment_is_exactly_the_one_given(provider: LocalProvider, make_spec: MakeSpec) -> None:
+async def test_the_environment_is_exactly_the_given_one(provider: LocalProvider, make_spec: MakeSpec) -> None:
     env = {"PATH": "/usr/bin:/bin", "GREETING": "good = morning\nall", "EMPTY": ""}
     ref = await provider.create(make_spec(["sh", "-c", "env -0 > /workspace/env; exec sleep 600"], env=env))
 
@@ -111,9 +105,7 @@ async def test_the_environment_is_exactly_the_one_given(provider: LocalProvider,
     assert {name: value for name, value in parsed(first).items() if name not in ("PWD", "SHLVL", "_", "OLDPWD")} == env
 
 
-async def test_commands_run_in_the_workspace_unless_told_otherwise(
-    provider: LocalProvider, sandbox: SandboxRef
-) -> None:
+async def test_commands_run_in_the_workspace_by_default(provider: LocalProvider, sandbox: SandboxRef) -> None:
     assert (await provider.exec(sandbox, ["pwd"], timeout=SOON)).stdout == b"/workspace\n"
     assert (await provider.exec(sandbox, ["pwd"], cwd="/tmp", timeout=SOON)).stdout == b"/tmp\n"
 
@@ -147,7 +139,7 @@ async def test_a_cancelled_command_is_killed(provider: LocalProvider, sandbox: S
     assert int(after.stdout) == 0
 
 
-async def test_what_a_command_leaves_running_neither_holds_up_its_result_nor_stays(
+async def test_processes_that_a_command_leaves_running_do_not_delay_its_result_and_are_killed(
     provider: LocalProvider, sandbox: SandboxRef
 ) -> None:
     leaving = ["sh", "-c", "setsid sleep 600 & echo done"]

@@ -1,4 +1,4 @@
-"""What a hostile process inside a local sandbox can reach, beyond the attacks that all providers are put to."""
+"""What a hostile process inside a local sandbox can reach, beyond the attacks that are tested on all providers."""
 
 import asyncio
 import os
@@ -100,7 +100,9 @@ async def test_the_supervisor_cannot_be_inspected_by_the_sandbox(probe: Probe, i
     assert b"bwrap --args" in (await probe("print(open('/proc/1/cmdline').read().replace(chr(0), ' '))")).stdout
 
 
-async def test_links_planted_inside_lead_nowhere(provider: LocalProvider, sandbox: SandboxRef, tmp_path: Path) -> None:
+async def test_links_planted_inside_are_not_followed(
+    provider: LocalProvider, sandbox: SandboxRef, tmp_path: Path
+) -> None:
     target = tmp_path / "outside"
     target.mkdir(mode=0o777)
     (target / "file").write_text("host")
@@ -130,7 +132,7 @@ os.symlink('/etc/shadow', '/home/agent/shadow'); os.mkfifo('/workspace/pipe'); o
     assert await provider.read_file(sandbox, "/workspace/file") == b"replaced"
 
 
-async def test_devices_mean_nothing_and_programs_gain_nothing_by_their_owner(probe: Probe) -> None:
+async def test_device_files_and_setuid_programs_have_no_effect(probe: Probe) -> None:
     look = """
 for word in ('nosuid', 'nodev'):
     for path in ('/workspace', '/home/agent', '/tmp'):

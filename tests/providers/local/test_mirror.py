@@ -62,7 +62,7 @@ async def test_without_a_mirror_there_is_none_inside(provider: LocalProvider, ma
     assert (await provider.exec(ref, ["test", "-e", paths.MIRROR], timeout=SOON)).exit_code == 1
 
 
-async def test_a_mirror_that_is_not_there_is_refused_at_once(
+async def test_a_missing_mirror_is_refused_at_once(
     provider: LocalProvider, make_spec: MakeSpec, tmp_path: Path
 ) -> None:
     with pytest.raises(ProviderError, match="not a folder"):

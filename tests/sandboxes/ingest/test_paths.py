@@ -151,7 +151,7 @@ async def test_the_first_event_stays_when_its_number_comes_with_other_content(
     assert (result.accepted, result.duplicates, result.last_seq) == (1, 1, 4)
     assert [rejection.seq for rejection in result.rejected] == [2, 2, 3, 1]
     assert result.conflict == result.rejected[0].reason
-    assert result.rejected[3].reason == "seq 1 is event one already; the first one stays"
+    assert result.rejected[3].reason == "seq 1 was already used for event one; the first event is kept"
     assert (await read(sessions, reporter)).texts == ["1", "2", "rejected", "4"]
 
 
@@ -276,7 +276,7 @@ async def test_an_event_sent_alone_beyond_a_gap_or_with_other_content_is_an_erro
 
     with pytest.raises(BeyondGap, match="send seq 2 first"):
         await posting.post(reporter, event(3), alone=True)
-    with pytest.raises(SeqTaken, match="the first one stays"):
+    with pytest.raises(SeqTaken, match="the first event is kept"):
         await posting.post(reporter, event(1, event_data={"n": "changed"}), alone=True)
     assert (await read(sessions, reporter)).texts == ["1"]
 

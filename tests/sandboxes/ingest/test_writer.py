@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 
 from omoi_os.bus.memory import MemoryBus
 from omoi_os.db.base import Sessions
-from omoi_os.errors import NotReady
+from omoi_os.errors import DatabaseUnavailable, NotReady
 from omoi_os.ids import token_hash
 from omoi_os.masking import Masker
 from omoi_os.sandboxes import repository
@@ -117,7 +117,7 @@ async def test_a_connection_lost_in_a_commit_gives_no_false_answer(sessions: Ses
     nothing = [await stored(sessions, each) for each in reporters]
     again = await asyncio.gather(*(post(made, each, {"seq": 1, "event_data": {"n": 1}}) for each in reporters))
 
-    assert [type(outcome) for outcome in lost] == [NotReady] * 3
+    assert [type(outcome) for outcome in lost] == [DatabaseUnavailable] * 3
     assert nothing == [["sandbox.created"]] * 3
     assert [answer.last_seq for answer in again if isinstance(answer, BatchResult)] == [1, 1, 1]
     assert [await stored(sessions, each) for each in reporters] == [["sandbox.created", "1"]] * 3

@@ -19,6 +19,7 @@ from omoi_os.masking import Masker
 from omoi_os.protocol.events import Event, EventType
 from omoi_os.protocol.messages import Deliver, MessageType
 from omoi_os.sandboxes import service
+from omoi_os.sandboxes.artifacts import transcripts
 from omoi_os.sandboxes.ingest.careful_path import record_events
 from omoi_os.sandboxes.lifecycle import Purpose, SandboxState, StopCause
 from omoi_os.sandboxes.messages import mailbox
@@ -26,7 +27,6 @@ from omoi_os.sandboxes.messages import repository as message_repository
 from omoi_os.sandboxes.messages import service as messages
 from omoi_os.sandboxes.messages.service import NewMessage, Sender
 from omoi_os.sandboxes.models import Sandbox, SandboxMessage
-from omoi_os.sandboxes.outcomes import transcripts
 from omoi_os.sandboxes.service import Origin
 from omoi_os.stream.models import Change, Outbox
 from omoi_os.tasks import service as tasks
@@ -52,7 +52,8 @@ async def waiting(session: AsyncSession, sandbox: Sandbox, after: UUID | None = 
 
 
 async def told(session: AsyncSession) -> list[tuple[str, str, str]]:
-    """What the outbox tells of messages: id, status, time."""
+    """What the outbox says of messages after a commit: id, status, time."""
+    await session.commit()
     query = select(Outbox).where(Outbox.change == Change.MESSAGE_STATUS).order_by(Outbox.xid, Outbox.id)
     data = [row.data or {} for row in (await session.execute(query)).scalars()]
     return [(item["message_id"], item["status"], item["at"]) for item in data]

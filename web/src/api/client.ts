@@ -49,7 +49,7 @@ const RAW = /\/(?:events|trajectory)$/;
 const readable: Middleware = {
   async onResponse({ response, schemaPath }) {
     const type = response.headers.get("content-type") ?? "";
-    if (!type.includes("json") || RAW.test(schemaPath)) return;
+    if (!type.includes("json") || response.status === 204 || RAW.test(schemaPath)) return;
     const { status, statusText, headers } = response;
     const said: unknown = JSON.parse(await response.text(), (_, value: unknown) =>
       typeof value === "string" ? escapeControls(value) : value,

@@ -129,7 +129,7 @@ export interface paths {
         put?: never;
         /**
          * Create a project
-         * @description Create a project. Its repository is created on the forge when the first task needs it.
+         * @description Create a project and become its owner. Its repository is created on the forge when the first task needs it.
          *
          *     You can have one project on a repository: a second one answers 409 and names the first.
          */
@@ -149,23 +149,73 @@ export interface paths {
         };
         /**
          * Show a project
-         * @description Return a project.
+         * @description Return a project and your role in it.
          */
         get: operations["get_project"];
         put?: never;
         post?: never;
         /**
          * Delete a project
-         * @description Delete a project. Its tickets and tasks stay readable. Answers 409 while a task is open.
+         * @description Delete a project; only owners can do this. Its tickets and tasks stay readable.
+         *
+         *     Answers 409 while a task is open.
          */
         delete: operations["delete_project"];
         options?: never;
         head?: never;
         /**
          * Change a project
-         * @description Change the given fields and settings; the others keep their value.
+         * @description Change the given fields and settings; the others keep their value. Only owners can do this.
          */
         patch: operations["update_project"];
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a project's members
+         * @description Return the members of a project with their roles, the oldest account first.
+         */
+        get: operations["list_members"];
+        put?: never;
+        /**
+         * Add a member or change their role
+         * @description Add a user to the project (201), or change a member's role (200). Only owners can do this.
+         *
+         *     Takes effect at once, also on open streams. Answers 409 if no active owner would be left.
+         */
+        post: operations["add_member"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/members/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a member
+         * @description Remove a user from the project. Only owners can do this; everybody can leave a project.
+         *
+         *     Takes effect at once, also on open streams; what the user created stays. Answers 409 for the last active owner.
+         */
+        delete: operations["remove_member"];
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/tickets": {
@@ -185,8 +235,8 @@ export interface paths {
          * Create a ticket
          * @description Create a ticket in a project that is named by its id or by its repository.
          *
-         *     If you have no project on the repository, one is created. The ticket becomes one task at once, which starts as soon
-         *     as the concurrency limits allow.
+         *     If you can see no project on the repository, one is created and `project_created` is true. The ticket becomes one
+         *     task at once, which starts as soon as the concurrency limits allow.
          */
         post: operations["create_ticket"];
         delete?: never;
@@ -435,6 +485,8 @@ export interface paths {
         /**
          * Show a sandbox's task
          * @description Return the task of a sandbox. The worker inside reads it with the sandbox's token.
+         *
+         *     Answers 404 if the sandbox serves a spec.
          */
         get: operations["get_sandbox_task"];
         put?: never;
@@ -674,7 +726,7 @@ export interface paths {
         };
         /**
          * Follow a sandbox's events
-         * @description Send every event from the first one or behind `since`, then each new event.
+         * @description Send every event, from the first one or after `since`, then each new event.
          *
          *     The response ends when the sandbox has ended and its result is verified.
          */
@@ -724,7 +776,7 @@ export interface paths {
         put?: never;
         /**
          * Add a user
-         * @description Add a person or a program. Members see only the projects they create.
+         * @description Add a person or a program. Members see only the projects they belong to.
          */
         post: operations["create_user"];
         delete?: never;
@@ -757,6 +809,28 @@ export interface paths {
          *     Answers 409 if no active administrator would be left.
          */
         patch: operations["update_user"];
+        trace?: never;
+    };
+    "/api/v1/users/{user_id}/sign-in-link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a sign-in link for a user
+         * @description Create a link that signs one browser in as this user, once, within 24 hours: an invitation.
+         *
+         *     Send it to nobody but the user. Answers 409 if the user is deactivated.
+         */
+        post: operations["create_sign_in_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/users/{user_id}/api-keys/{key_id}": {
@@ -936,6 +1010,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/credentials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your credentials
+         * @description Return your credentials without their secrets, newest first. Administrators also see the shared ones.
+         */
+        get: operations["list_credentials"];
+        put?: never;
+        /**
+         * Add a credential
+         * @description Encrypt and store a credential, then check it with one cheap call to its host.
+         *
+         *     It is stored whatever the check finds, and `check` in the response says it.
+         */
+        post: operations["create_credential"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/credentials/{credential_id}/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check a credential
+         * @description Check a credential with one cheap call to its host. Answers 409 if it cannot be decrypted.
+         */
+        post: operations["check_credential"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/credentials/{credential_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a credential
+         * @description Delete a credential. The next call is made without it, in running tasks too.
+         *
+         *     If it was the default, the newest other one that is used for the same becomes the default.
+         */
+        delete: operations["delete_credential"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -944,8 +1086,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the audit trail
-         * @description Return refused calls of sandboxes and changes to users, keys and sessions, newest first.
+         * List or export the audit trail
+         * @description Return refused calls of sandboxes and changes to users, keys, sessions and members, newest first.
          *
          *     Repeated actions of one sandbox within an hour are one entry with a count.
          */
@@ -1027,11 +1169,8 @@ export interface components {
              * @description A name by which you recognise the key, such as the machine that uses it.
              */
             name: string;
-            /**
-             * @description `read` only reads; `write` does everything except what requires an administrator; `admin` does everything that its user may do.
-             * @default admin
-             */
-            scope?: components["schemas"]["Scope"];
+            /** @description `read` only reads; `write` does everything except what requires an administrator; `admin` does everything that its user may do. Only administrators can have a key with the scope `admin`. By default `admin` for an administrator and `write` for a member. */
+            scope?: components["schemas"]["Scope"] | null;
             /**
              * Expires At
              * @description When the key stops working, a time in the future. Without it, the key does not expire.
@@ -1083,6 +1222,11 @@ export interface components {
              * @description When the key was created.
              */
             created_at: string;
+            /**
+             * Last Used At
+             * @description When the key was last used, to the minute; null if it was never used.
+             */
+            last_used_at: string | null;
         };
         /**
          * ApiKeyPage
@@ -1153,7 +1297,7 @@ export interface components {
          * @description What happened.
          * @enum {string}
          */
-        AuditKind: "foreign_sandbox" | "changed_event" | "unsaved_work_dropped" | "refused_call" | "user_added" | "user_changed" | "user_deactivated" | "key_created" | "key_revoked" | "session_ended" | "event_gap";
+        AuditKind: "foreign_sandbox" | "changed_event" | "unsaved_work_dropped" | "refused_call" | "user_added" | "user_changed" | "user_deactivated" | "key_created" | "key_revoked" | "session_ended" | "ref_pushed" | "sign_in_link_created" | "member_added" | "member_changed" | "member_removed" | "credential_added" | "credential_deleted" | "event_gap";
         /**
          * AuditPage
          * @description Audit entries, newest first.
@@ -1246,6 +1390,163 @@ export interface components {
             warning: string | null;
         };
         /**
+         * CheckResult
+         * @description What the last check of a credential found.
+         * @enum {string}
+         */
+        CheckResult: "ok" | "refused" | "unreachable";
+        /**
+         * CredentialIn
+         * @description A credential to add.
+         * @example {
+         *       "base_url": "https://api.z.ai/api/anthropic",
+         *       "model": "glm-4.6",
+         *       "name": "z.ai",
+         *       "provider": "anthropic_compatible",
+         *       "secret": "…"
+         *     }
+         */
+        CredentialIn: {
+            /** @description `anthropic`: an API key of Anthropic; `anthropic_compatible`: a key of another host with the same API; `github`: a personal token; `git`: an SSH key, or a user name and password, for one git host. */
+            provider: components["schemas"]["CredentialProvider"];
+            /**
+             * Name
+             * @description A name by which you recognise the credential.
+             */
+            name: string;
+            /**
+             * Secret
+             * Format: password
+             * @description The key, token, password or private key. No response contains it.
+             */
+            secret: string;
+            /**
+             * Base Url
+             * @description Where the credential is used. Required for `anthropic_compatible` and `git` (`https://host` or `ssh://host`). A host in a private network must be named in OMOI_EGRESS_PRIVATE.
+             */
+            base_url?: string | null;
+            /**
+             * Model
+             * @description The model that calls with this credential use; without it, the task's or the installation's.
+             */
+            model?: string | null;
+            /**
+             * Username
+             * @description The user name for a git host over HTTPS.
+             */
+            username?: string | null;
+            /**
+             * Known Hosts
+             * @description The public keys of a git host over SSH, as `ssh-keyscan` prints them.
+             */
+            known_hosts?: string | null;
+            /**
+             * Is Default
+             * @description Whether your tasks use it. Of all your credentials for models, and for each git host, one is the default. Without this field, the first one becomes the default.
+             */
+            is_default?: boolean | null;
+            /**
+             * Shared
+             * @description Whether it is the installation's, used for everyone who has no default for models. Only administrators can share, and only models.
+             * @default false
+             */
+            shared?: boolean;
+        };
+        /**
+         * CredentialOut
+         * @description A credential, without its secret.
+         */
+        CredentialOut: {
+            /**
+             * Id
+             * Format: uuid
+             * @description The credential's id.
+             */
+            id: string;
+            /** @description `anthropic`: an API key of Anthropic; `anthropic_compatible`: a key of another host with the same API; `github`: a personal token; `git`: an SSH key, or a user name and password, for one git host. */
+            provider: components["schemas"]["CredentialProvider"];
+            /**
+             * Name
+             * @description The name that was given when it was added.
+             */
+            name: string;
+            /**
+             * Base Url
+             * @description Where it is used; null for the host that the settings name.
+             */
+            base_url: string | null;
+            /**
+             * Model
+             * @description The model that calls with this credential use; without it, the task's or the installation's.
+             */
+            model: string | null;
+            /**
+             * Username
+             * @description The user name for a git host over HTTPS.
+             */
+            username: string | null;
+            /**
+             * Known Hosts
+             * @description The public keys of a git host over SSH, as `ssh-keyscan` prints them.
+             */
+            known_hosts: string | null;
+            /**
+             * Is Default
+             * @description Whether your tasks use it. Of all your credentials for models, and for each git host, one is the default.
+             */
+            is_default: boolean;
+            /**
+             * Shared
+             * @description Whether it is the installation's, used for everyone who has no default for models.
+             */
+            shared: boolean;
+            /**
+             * Last Four
+             * @description The last four characters of the secret; empty for a private key or a short secret.
+             */
+            last_four: string;
+            /**
+             * Checked At
+             * @description When it was last checked; null if never.
+             */
+            checked_at: string | null;
+            /** @description What the last check found: `ok`, `refused` by its host, or its host is `unreachable`. Null for git, which can only be checked with a repository. */
+            check: components["schemas"]["CheckResult"] | null;
+            /**
+             * Last Used At
+             * @description When it was last used, to the minute; null if never.
+             */
+            last_used_at: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             * @description When it was added.
+             */
+            created_at: string;
+        };
+        /**
+         * CredentialPage
+         * @description Your credentials, newest first.
+         */
+        CredentialPage: {
+            /**
+             * Next Cursor
+             * @description Pass this as `cursor` to get the next page; null on the last page.
+             */
+            next_cursor: string | null;
+            /**
+             * Items
+             * @description The credentials on this page.
+             */
+            items: components["schemas"]["CredentialOut"][];
+        };
+        /**
+         * CredentialProvider
+         * @description What a credential is for.
+         * @enum {string}
+         */
+        CredentialProvider: "anthropic" | "anthropic_compatible" | "github" | "git";
+        /**
          * DayOut
          * @description Figures of one day in UTC.
          */
@@ -1280,7 +1581,7 @@ export interface components {
             cost_usd: number;
             /**
              * Simulated Cost Usd
-             * @description The part of `cost_usd` that the scripted model was charged and nobody paid.
+             * @description The part of `cost_usd` that is simulated: calls of the scripted model, which nobody pays.
              */
             simulated_cost_usd: number;
             /**
@@ -1542,6 +1843,12 @@ export interface components {
          */
         ExecutionMode: "exploration" | "implementation" | "validation";
         /**
+         * ExportFormat
+         * @description The format of an export.
+         * @enum {string}
+         */
+        ExportFormat: "csv" | "jsonl";
+        /**
          * HealthOut
          * @description Confirms that this part of the API works.
          */
@@ -1622,7 +1929,7 @@ export interface components {
              * @description The name that other people see.
              */
             name: string;
-            /** @description `admin` sees and manages everything; `member` sees only the projects they create. */
+            /** @description `admin` sees and manages everything; `member` sees only the projects they belong to. */
             role: components["schemas"]["Role"];
             /**
              * Via
@@ -1635,6 +1942,79 @@ export interface components {
              * @description Current position of the stream. Pass it as `since` to receive every later change.
              */
             position: string;
+        };
+        /**
+         * MemberIn
+         * @description A member to add or change. Requires `email` or `user_id`.
+         * @example {
+         *       "email": "ada@example.org",
+         *       "role": "maintainer"
+         *     }
+         */
+        MemberIn: {
+            /**
+             * Email
+             * @description E-mail address of the user, who must have an account.
+             */
+            email?: string | null;
+            /**
+             * User Id
+             * @description Id of the user, instead of `email`.
+             */
+            user_id?: string | null;
+            /** @description `viewer` reads everything of the project; `maintainer` also creates tickets and tasks, sends messages, cancels, retries and verifies; `owner` also changes settings and members and deletes the project. */
+            role: components["schemas"]["ProjectRole"];
+        };
+        /**
+         * MemberOut
+         * @description A member of a project.
+         */
+        MemberOut: {
+            /**
+             * User Id
+             * Format: uuid
+             * @description The user's id.
+             */
+            user_id: string;
+            /**
+             * Email
+             * @description The user's e-mail address.
+             */
+            email: string;
+            /**
+             * Name
+             * @description The name that other people see.
+             */
+            name: string;
+            /** @description `viewer` reads everything of the project; `maintainer` also creates tickets and tasks, sends messages, cancels, retries and verifies; `owner` also changes settings and members and deletes the project. */
+            role: components["schemas"]["ProjectRole"];
+            /**
+             * Created At
+             * Format: date-time
+             * @description When the user became a member.
+             */
+            created_at: string;
+            /**
+             * Deactivated At
+             * @description When the user's account was deactivated; null while it is active.
+             */
+            deactivated_at: string | null;
+        };
+        /**
+         * MemberPage
+         * @description The members of a project, the oldest account first.
+         */
+        MemberPage: {
+            /**
+             * Next Cursor
+             * @description Pass this as `cursor` to get the next page; null on the last page.
+             */
+            next_cursor: string | null;
+            /**
+             * Items
+             * @description The members on this page.
+             */
+            items: components["schemas"]["MemberOut"][];
         };
         /**
          * MessageIn
@@ -1754,7 +2134,7 @@ export interface components {
         };
         /**
          * MessageStatus
-         * @description How far a message has got.
+         * @description How far the delivery of a message has got.
          * @enum {string}
          */
         MessageStatus: "queued" | "delivered" | "seen";
@@ -1815,6 +2195,11 @@ export interface components {
              * @description When the key was created.
              */
             created_at: string;
+            /**
+             * Last Used At
+             * @description When the key was last used, to the minute; null if it was never used.
+             */
+            last_used_at: string | null;
             /**
              * Key
              * @description The key itself. Store it now: it cannot be shown again.
@@ -1885,7 +2270,7 @@ export interface components {
             /**
              * Since
              * Format: date-time
-             * @description Since when it has been connected to the database.
+             * @description When it connected to the database.
              */
             since: string;
         };
@@ -1983,6 +2368,11 @@ export interface components {
              */
             repo_url: string | null;
             /**
+             * Clone Url
+             * @description URL at which `git` clones, fetches and pushes the repository, with any user name and an API key as the password.
+             */
+            clone_url: string;
+            /**
              * Default Branch
              * @description The branch that tasks start from.
              */
@@ -1994,10 +2384,12 @@ export interface components {
             forge: string;
             /** @description Settings for all tickets of the project. */
             settings: components["schemas"]["ProjectSettings"];
+            /** @description Your role in the project. `viewer` reads everything; `maintainer` also creates tickets and tasks, sends messages, cancels, retries and verifies; `owner` also changes settings and members and deletes the project. Administrators are owners of every project. */
+            role: components["schemas"]["ProjectRole"];
             /**
              * Created By
              * Format: uuid
-             * @description The user who owns the project.
+             * @description The user who created the project.
              */
             created_by: string;
             /**
@@ -2052,6 +2444,12 @@ export interface components {
             /** @description The settings to change; settings left out keep their value. */
             settings?: components["schemas"]["ProjectSettingsIn"];
         };
+        /**
+         * ProjectRole
+         * @description What a member may do in a project; each role includes the ones below it.
+         * @enum {string}
+         */
+        ProjectRole: "owner" | "maintainer" | "viewer";
         /**
          * ProjectSettings
          * @description Settings for all tickets of a project. Stored settings that this version does not know are ignored.
@@ -2369,7 +2767,7 @@ export interface components {
         };
         /**
          * SandboxOut
-         * @description A sandbox: one isolated environment, for one attempt at a task or for verifying a result.
+         * @description A sandbox: one isolated environment for one attempt at a task, for verifying a result, or for a spec's phases.
          */
         SandboxOut: {
             /**
@@ -2394,22 +2792,28 @@ export interface components {
              * @description The provider's own name for the sandbox; null until the provider has created it.
              */
             provider_ref: string | null;
-            /** @description `work`: an agent does a task; `verify`: acceptance commands check a result. */
+            /** @description `work`: an agent does a task or a spec's phases; `verify`: acceptance commands check a result. */
             purpose: components["schemas"]["Purpose"];
             /**
              * Task Id
-             * Format: uuid
-             * @description The task that the sandbox works on.
+             * @description The task that the sandbox works on; null if it serves a spec.
+             * @example 01890a5d-ac96-774b-bcce-b302099a8057
              */
-            task_id: string;
+            task_id: string | null;
+            /**
+             * Spec Id
+             * @description The spec that the sandbox serves; null if it works on a task.
+             * @example null
+             */
+            spec_id: string | null;
             /**
              * Task Title
-             * @description The title of that task.
+             * @description The title of the task; null if the sandbox serves a spec.
              */
-            task_title: string;
+            task_title: string | null;
             /**
              * Attempt
-             * @description The attempt at the task that this sandbox belongs to, from 1.
+             * @description The attempt at the task or spec that this sandbox belongs to, from 1.
              */
             attempt: number;
             /**
@@ -2450,7 +2854,7 @@ export interface components {
             };
             /**
              * Gap Since
-             * @description Since when one of the worker's events is missing; later events are stored once it has arrived.
+             * @description When a missing event of the worker was noticed; later events are stored once it has arrived.
              */
             gap_since: string | null;
             /**
@@ -2485,7 +2889,7 @@ export interface components {
             cost_usd: number;
             /**
              * Simulated Cost Usd
-             * @description The part of `cost_usd` that the scripted model was charged and nobody paid.
+             * @description The part of `cost_usd` that is simulated: calls of the scripted model, which nobody pays.
              */
             simulated_cost_usd: number;
             /**
@@ -2535,7 +2939,7 @@ export interface components {
         };
         /**
          * SandboxState
-         * @description Each member says what it means and what changes it.
+         * @description State of a sandbox.
          * @enum {string}
          */
         SandboxState: "creating" | "running" | "stopping" | "stopped" | "failed" | "lost";
@@ -2613,6 +3017,24 @@ export interface components {
              * @description The sessions on this page.
              */
             items: components["schemas"]["SessionOut"][];
+        };
+        /**
+         * SignInLinkOut
+         * @description A link that signs one browser in as a user.
+         */
+        SignInLinkOut: {
+            /**
+             * Url
+             * @description The link. It works once; send it to nobody but the user.
+             * @example https://omoi.example.org/sign-in?code=…
+             */
+            url: string;
+            /**
+             * Expires At
+             * Format: date-time
+             * @description When the link stops working if it was not used.
+             */
+            expires_at: string;
         };
         /**
          * TaskIn
@@ -2752,7 +3174,7 @@ export interface components {
             cost_usd: number;
             /**
              * Simulated Cost Usd
-             * @description The part of `cost_usd` that the scripted model was charged and nobody paid.
+             * @description The part of `cost_usd` that is simulated: calls of the scripted model, which nobody pays.
              */
             simulated_cost_usd: number;
             /**
@@ -2845,10 +3267,127 @@ export interface components {
         };
         /**
          * TaskState
-         * @description Each member states what it means and what ends it.
+         * @description State of a task.
          * @enum {string}
          */
         TaskState: "blocked" | "pending" | "assigned" | "running" | "verifying" | "completed" | "failed" | "cancelled";
+        /**
+         * TicketCreated
+         * @description A new ticket.
+         */
+        TicketCreated: {
+            /**
+             * Id
+             * Format: uuid
+             * @description The ticket's id.
+             */
+            id: string;
+            /**
+             * Project Id
+             * Format: uuid
+             * @description The project that the ticket belongs to.
+             */
+            project_id: string;
+            /**
+             * Title
+             * @description What is wanted, in one line.
+             */
+            title: string;
+            /**
+             * Description
+             * @description What is wanted, in detail; empty if only a title was given.
+             */
+            description: string;
+            /** @description Tasks of a higher priority run first: `CRITICAL`, `HIGH`, `MEDIUM`, then `LOW`. */
+            priority: components["schemas"]["Priority"];
+            /** @description Kind of change. It decides the prefix of the branch: `bug` creates `fix/…`, or `hotfix/…` if it is critical. */
+            ticket_type: components["schemas"]["TicketType"];
+            /**
+             * Workflow Mode
+             * @description `quick`: the ticket became one task at once.
+             */
+            workflow_mode: string;
+            /** @description Derived from the tasks. `backlog`: no task has started; `analyzing`: its spec is being worked out; `building`: an agent is working; `testing`: a result is being verified; `done`: every task is completed; `blocked`: its open tasks wait for other tasks; `failed`: no task is open and one has failed; `cancelled`: every task was cancelled. */
+            status: components["schemas"]["TicketStatus"];
+            /**
+             * Depends On
+             * @description Tickets of the same project that must be done before this one.
+             * @default []
+             */
+            depends_on: string[];
+            /**
+             * Acceptance
+             * @description Shell commands that must succeed, in addition to those of the project.
+             */
+            acceptance: string[];
+            /**
+             * Budget Usd
+             * @description Maximum amount in US dollars for each task of the ticket; null if the ticket sets none.
+             */
+            budget_usd: number | null;
+            /**
+             * Spec Id
+             * @description The spec that the ticket was created from; null if there is none.
+             */
+            spec_id: string | null;
+            /**
+             * Tasks
+             * @description The tasks of the ticket, oldest first.
+             * @default []
+             */
+            tasks: components["schemas"]["TaskOut"][];
+            /**
+             * Created By
+             * Format: uuid
+             * @description The user who created the ticket.
+             */
+            created_by: string;
+            /**
+             * Created At
+             * Format: date-time
+             * @description When the ticket was created.
+             */
+            created_at: string;
+            /**
+             * Updated At
+             * Format: date-time
+             * @description When the ticket's own fields were last changed.
+             */
+            updated_at: string;
+            /**
+             * Project Created
+             * @description Whether this request created the project, because you could see none on the repository.
+             * @default false
+             */
+            project_created: boolean;
+            /**
+             * Cost Usd
+             * @description What all tasks of the ticket have spent on model calls, in US dollars.
+             */
+            readonly cost_usd: number;
+            /**
+             * Simulated Cost Usd
+             * @description The part of `cost_usd` that is simulated: the scripted model's, which nobody pays.
+             */
+            readonly simulated_cost_usd: number;
+            /**
+             * Cost Simulated
+             * @description Whether a part of `cost_usd` is simulated.
+             */
+            readonly cost_simulated: boolean;
+            /** @description The least good outcome among the tasks, which decides how the ticket is shown. */
+            readonly outcome: components["schemas"]["Outcome"];
+            /**
+             * Tokens
+             * @description How many tokens all tasks of the ticket have used.
+             */
+            readonly tokens: number;
+            /**
+             * Sandboxes At Work
+             * @description Ids of the sandboxes in which agents are working on the ticket now.
+             */
+            readonly sandboxes_at_work: string[];
+        };
         /**
          * TicketIn
          * @description A ticket to create. Requires `project_id`, or `github_owner` and `github_repo`.
@@ -2881,7 +3420,7 @@ export interface components {
             project_id?: string | null;
             /**
              * Github Owner
-             * @description Owner of the repository, instead of `project_id`. If you have no project on it, one is created.
+             * @description Owner of the repository, instead of `project_id`. If you see no project on it, one is created.
              */
             github_owner?: string | null;
             /**
@@ -3014,7 +3553,7 @@ export interface components {
             readonly cost_usd: number;
             /**
              * Simulated Cost Usd
-             * @description The part of `cost_usd` that the scripted model was charged and nobody paid.
+             * @description The part of `cost_usd` that is simulated: the scripted model's, which nobody pays.
              */
             readonly simulated_cost_usd: number;
             /**
@@ -3164,7 +3703,7 @@ export interface components {
              */
             name: string;
             /**
-             * @description `admin` sees and manages everything; `member` sees only the projects they create.
+             * @description `admin` sees and manages everything; `member` sees only the projects they belong to.
              * @default member
              */
             role?: components["schemas"]["Role"];
@@ -3190,7 +3729,7 @@ export interface components {
              * @description The name that other people see.
              */
             name: string;
-            /** @description `admin` sees and manages everything; `member` sees only the projects they create. */
+            /** @description `admin` sees and manages everything; `member` sees only the projects they belong to. */
             role: components["schemas"]["Role"];
             /**
              * Created At
@@ -3234,7 +3773,7 @@ export interface components {
              */
             name?: string;
             /**
-             * @description `admin` sees and manages everything; `member` sees only the projects they create.
+             * @description `admin` sees and manages everything; `member` sees only the projects they belong to.
              * @default member
              */
             role?: components["schemas"]["Role"];
@@ -3247,7 +3786,7 @@ export interface components {
         };
         /**
          * Verdict
-         * @description What is known about a task's commit.
+         * @description What the checks have shown about a task's commit.
          * @enum {string}
          */
         Verdict: "verified" | "unchecked" | "failed";
@@ -3459,7 +3998,7 @@ export interface components {
          * CompletedPayload
          * @description The agent reports that it is done; the platform verifies it.
          *
-         *         Cost and tokens are the agent's own count. The sandbox's row has what the gateway metered.
+         *     Cost and tokens are the agent's own count. The sandbox's row has what the gateway metered.
          */
         CompletedPayload: {
             /** @description The branch that the agent works on; null if it has none. */
@@ -3604,7 +4143,7 @@ export interface components {
         };
         /**
          * HeartbeatPayload
-         * @description The worker is alive; what its agent is doing.
+         * @description The worker is alive, with the current activity of its agent.
          */
         HeartbeatPayload: {
             /** @description Whether the agent or one of its processes is working. */
@@ -3613,7 +4152,7 @@ export interface components {
             children?: number;
             /** @description The tool that is running; null if none is. */
             current_tool?: string | null;
-            /** @description Since when that tool has been running; null if none is. */
+            /** @description When that tool call started; null if no tool is running. */
             current_tool_since?: string | null;
             /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
@@ -3653,13 +4192,13 @@ export interface components {
         IterationPayload: {
             /** @description The checks that were run, with their exit codes and output. */
             checks?: unknown[];
-            /** @description What the run has spent so far, in US dollars. */
+            /** @description What the attempt has spent so far, in US dollars. */
             cost_usd?: number;
             /** @description What went wrong, in one sentence. */
             error?: string;
             /** @description Number of the iteration, from 1. */
             iteration?: number;
-            /** @description After this many iterations the run stops. */
+            /** @description After this many iterations the attempt stops. */
             max_iterations?: number;
             /** @description What the next iteration is asked to fix; null if there is nothing. */
             notes?: string | null;
@@ -3797,7 +4336,7 @@ export interface components {
             duration_ms?: number;
             /** @description Whether the call failed. */
             is_error?: boolean;
-            /** @description What the call returned. A long output is cut, and then `output_blob` names the whole. */
+            /** @description What the call returned. A long output is truncated; then `output_blob` names the full output. */
             output?: string;
             /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
@@ -3857,7 +4396,7 @@ export interface components {
             duration_ms?: number;
             /** @description Whether the call failed. */
             is_error?: boolean;
-            /** @description What the call returned. A long output is cut, and then `output_blob` names the whole. */
+            /** @description What the call returned. A long output is truncated; then `output_blob` names the full output. */
             output?: string;
             /** @description Set if a sub-agent did this: the `tool_use_id` of the call that started the sub-agent. */
             parent_tool_use_id?: string;
@@ -3890,7 +4429,7 @@ export interface components {
         };
         /**
          * UserToolResultPayload
-         * @description The start of what the model sees of a tool's output.
+         * @description The start of a tool's output, as the model receives it.
          */
         UserToolResultPayload: {
             /** @description The start of the tool's output, as the model gets it. */
@@ -3928,7 +4467,7 @@ export interface components {
         };
         /**
          * AgentStartedEvent
-         * @description One stored event.
+         * @description The worker has started.
          */
         AgentStartedEvent: {
             /**
@@ -3974,7 +4513,7 @@ export interface components {
         };
         /**
          * AgentSystemMessageEvent
-         * @description One stored event.
+         * @description A message of the agent's program about itself.
          */
         AgentSystemMessageEvent: {
             /**
@@ -4020,7 +4559,7 @@ export interface components {
         };
         /**
          * AgentAssistantMessageEvent
-         * @description One stored event.
+         * @description A reply of the model starts.
          */
         AgentAssistantMessageEvent: {
             /**
@@ -4066,7 +4605,7 @@ export interface components {
         };
         /**
          * AgentThinkingEvent
-         * @description One stored event.
+         * @description A text of the model, or of its thinking.
          */
         AgentThinkingEvent: {
             /**
@@ -4112,7 +4651,7 @@ export interface components {
         };
         /**
          * AgentMessageEvent
-         * @description One stored event.
+         * @description A text of the model, or of its thinking.
          */
         AgentMessageEvent: {
             /**
@@ -4158,7 +4697,7 @@ export interface components {
         };
         /**
          * AgentToolUseEvent
-         * @description One stored event.
+         * @description The agent calls a tool.
          */
         AgentToolUseEvent: {
             /**
@@ -4204,7 +4743,7 @@ export interface components {
         };
         /**
          * AgentToolCompletedEvent
-         * @description One stored event.
+         * @description A tool call has ended.
          */
         AgentToolCompletedEvent: {
             /**
@@ -4250,7 +4789,7 @@ export interface components {
         };
         /**
          * AgentUserToolResultEvent
-         * @description One stored event.
+         * @description The start of a tool's output, as the model receives it.
          */
         AgentUserToolResultEvent: {
             /**
@@ -4296,7 +4835,7 @@ export interface components {
         };
         /**
          * AgentFileEditedEvent
-         * @description One stored event.
+         * @description A file was changed by an editing tool or by a command.
          */
         AgentFileEditedEvent: {
             /**
@@ -4342,7 +4881,7 @@ export interface components {
         };
         /**
          * AgentSubagentInvokedEvent
-         * @description One stored event.
+         * @description The agent starts a sub-agent.
          */
         AgentSubagentInvokedEvent: {
             /**
@@ -4388,7 +4927,7 @@ export interface components {
         };
         /**
          * AgentSubagentCompletedEvent
-         * @description One stored event.
+         * @description A sub-agent has finished.
          */
         AgentSubagentCompletedEvent: {
             /**
@@ -4434,7 +4973,7 @@ export interface components {
         };
         /**
          * AgentSkillInvokedEvent
-         * @description One stored event.
+         * @description The agent uses a skill.
          */
         AgentSkillInvokedEvent: {
             /**
@@ -4480,7 +5019,7 @@ export interface components {
         };
         /**
          * AgentMessageInjectedEvent
-         * @description One stored event.
+         * @description A message was delivered to the agent.
          */
         AgentMessageInjectedEvent: {
             /**
@@ -4526,7 +5065,7 @@ export interface components {
         };
         /**
          * AgentWaitingEvent
-         * @description One stored event.
+         * @description The agent has finished and waits for follow-up messages.
          */
         AgentWaitingEvent: {
             /**
@@ -4572,7 +5111,7 @@ export interface components {
         };
         /**
          * AgentInterruptedEvent
-         * @description One stored event.
+         * @description The agent's turn was stopped.
          */
         AgentInterruptedEvent: {
             /**
@@ -4618,7 +5157,7 @@ export interface components {
         };
         /**
          * AgentHeartbeatEvent
-         * @description One stored event.
+         * @description The worker is alive, with the current activity of its agent.
          */
         AgentHeartbeatEvent: {
             /**
@@ -4664,7 +5203,7 @@ export interface components {
         };
         /**
          * AgentRateLimitedEvent
-         * @description One stored event.
+         * @description The model's API is busy, and the request is retried.
          */
         AgentRateLimitedEvent: {
             /**
@@ -4710,7 +5249,7 @@ export interface components {
         };
         /**
          * AgentStreamErrorEvent
-         * @description One stored event.
+         * @description An error. The attempt may continue.
          */
         AgentStreamErrorEvent: {
             /**
@@ -4756,7 +5295,7 @@ export interface components {
         };
         /**
          * AgentErrorEvent
-         * @description One stored event.
+         * @description An error. The attempt may continue.
          */
         AgentErrorEvent: {
             /**
@@ -4802,7 +5341,7 @@ export interface components {
         };
         /**
          * AgentCompletedEvent
-         * @description One stored event.
+         * @description The agent reports that it is done; the platform verifies it.
          */
         AgentCompletedEvent: {
             /**
@@ -4848,7 +5387,7 @@ export interface components {
         };
         /**
          * AgentFailedEvent
-         * @description One stored event.
+         * @description The attempt ended without a result.
          */
         AgentFailedEvent: {
             /**
@@ -4894,7 +5433,7 @@ export interface components {
         };
         /**
          * AgentShutdownEvent
-         * @description One stored event.
+         * @description The worker was stopped.
          */
         AgentShutdownEvent: {
             /**
@@ -4940,7 +5479,7 @@ export interface components {
         };
         /**
          * IterationStartedEvent
-         * @description One stored event.
+         * @description One iteration of an implementation, which continues until its checks pass.
          */
         IterationStartedEvent: {
             /**
@@ -4986,7 +5525,7 @@ export interface components {
         };
         /**
          * IterationCompletedEvent
-         * @description One stored event.
+         * @description One iteration of an implementation, which continues until its checks pass.
          */
         IterationCompletedEvent: {
             /**
@@ -5032,7 +5571,7 @@ export interface components {
         };
         /**
          * IterationFailedEvent
-         * @description One stored event.
+         * @description One iteration of an implementation, which continues until its checks pass.
          */
         IterationFailedEvent: {
             /**
@@ -5078,7 +5617,7 @@ export interface components {
         };
         /**
          * IterationValidationEvent
-         * @description One stored event.
+         * @description One iteration of an implementation, which continues until its checks pass.
          */
         IterationValidationEvent: {
             /**
@@ -5124,7 +5663,7 @@ export interface components {
         };
         /**
          * SpecPhaseStartedEvent
-         * @description One stored event.
+         * @description A phase of a spec.
          */
         SpecPhaseStartedEvent: {
             /**
@@ -5170,7 +5709,7 @@ export interface components {
         };
         /**
          * SpecPhaseCompletedEvent
-         * @description One stored event.
+         * @description A phase of a spec.
          */
         SpecPhaseCompletedEvent: {
             /**
@@ -5216,7 +5755,7 @@ export interface components {
         };
         /**
          * SpecPhaseRetryEvent
-         * @description One stored event.
+         * @description A phase of a spec.
          */
         SpecPhaseRetryEvent: {
             /**
@@ -5262,7 +5801,7 @@ export interface components {
         };
         /**
          * SpecPhaseFailedEvent
-         * @description One stored event.
+         * @description A phase of a spec.
          */
         SpecPhaseFailedEvent: {
             /**
@@ -5308,7 +5847,7 @@ export interface components {
         };
         /**
          * SpecExecutionCompletedEvent
-         * @description One stored event.
+         * @description A phase of a spec.
          */
         SpecExecutionCompletedEvent: {
             /**
@@ -5354,7 +5893,7 @@ export interface components {
         };
         /**
          * SpecExecutionFailedEvent
-         * @description One stored event.
+         * @description A phase of a spec.
          */
         SpecExecutionFailedEvent: {
             /**
@@ -5732,7 +6271,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description The process is running. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5752,7 +6291,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description The process can serve requests. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5839,7 +6378,7 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
                 cursor?: string | null;
-                /** @description Start behind the event with this number: newer ones with `asc`, older ones with `desc`. */
+                /** @description Start after the event with this number: newer ones with `asc`, older ones with `desc`. */
                 beyond?: number | null;
             };
             header?: never;
@@ -5851,7 +6390,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Events of a sandbox, ordered by their number. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5932,7 +6471,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Confirms that one event is stored. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6040,7 +6579,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description The result of posting a batch. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6150,7 +6689,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Projects, newest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6222,7 +6761,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description A project: a git repository plus settings. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6299,7 +6838,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description A project: a git repository plus settings. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6376,7 +6915,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6464,7 +7003,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description A project: a git repository plus settings. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6529,6 +7068,258 @@ export interface operations {
             };
         };
     };
+    list_members: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items on the page. */
+                limit?: number;
+                /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Id of a project, as `GET /projects` lists it. */
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The members of a project, the oldest account first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberPage"];
+                };
+            };
+            /** @description The token is missing, unknown, expired or revoked. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description You are not allowed to do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist or is not visible to you. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid; `errors` lists the fields. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database, or another service that this depends on, is not available. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_member: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A key of your choice. Repeating a request with the same key and body returns the first response. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                /** @description Id of a project, as `GET /projects` lists it. */
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemberIn"];
+            };
+        };
+        responses: {
+            /** @description The user was already a member. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberOut"];
+                };
+            };
+            /** @description A member of a project. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberOut"];
+                };
+            };
+            /** @description The token is missing, unknown, expired or revoked. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description You are not allowed to do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist or is not visible to you. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid; `errors` lists the fields. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database, or another service that this depends on, is not available. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of a user, as `GET /users` lists it. */
+                user_id: string;
+                /** @description Id of a project, as `GET /projects` lists it. */
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The token is missing, unknown, expired or revoked. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description You are not allowed to do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist or is not visible to you. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid; `errors` lists the fields. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database, or another service that this depends on, is not available. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_tickets: {
         parameters: {
             query?: {
@@ -6553,7 +7344,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Tickets, newest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6634,13 +7425,13 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description A new ticket. */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TicketOut"];
+                    "application/json": components["schemas"]["TicketCreated"];
                 };
             };
             /** @description The token is missing, unknown, expired or revoked. */
@@ -6720,7 +7511,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description A ticket with its tasks. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6801,7 +7592,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description A ticket with its tasks. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6897,7 +7688,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Tasks, newest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6978,7 +7769,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description A task: one unit of work for one agent. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -7064,7 +7855,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description A task: one unit of work for one agent. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7141,7 +7932,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description A task: one unit of work for one agent. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7231,7 +8022,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description A task: one unit of work for one agent. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7321,7 +8112,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Accepted; the orchestrator carries it out. A task: one unit of work for one agent. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -7404,7 +8195,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Confirms that this part of the API works. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7473,7 +8264,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Sandboxes, newest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7536,7 +8327,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description An ad hoc task that was queued. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -7613,7 +8404,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description A sandbox: one isolated environment for one attempt at a task, for verifying a result, or for a spec's phases. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7690,7 +8481,7 @@ export interface operations {
                     "application/json": components["schemas"]["SandboxOut"];
                 };
             };
-            /** @description Successful Response */
+            /** @description Accepted; the orchestrator carries it out. A sandbox: one isolated environment for one attempt at a task, for verifying a result, or for a spec's phases. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -7758,7 +8549,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Accepted; the orchestrator carries it out. A sandbox: one isolated environment for one attempt at a task, for verifying a result, or for a spec's phases. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -7835,7 +8626,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description A sandbox: one isolated environment for one attempt at a task, for verifying a result, or for a spec's phases. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7912,7 +8703,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description A task: one unit of work for one agent. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7998,7 +8789,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Events of a sandbox without its heartbeats. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8398,7 +9189,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Confirms that a blob is stored. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8590,7 +9381,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Confirms that a part of the transcript is stored. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8791,7 +9582,7 @@ export interface operations {
             query?: {
                 /** @description How many seconds to wait for a message if none is queued. */
                 wait?: number;
-                /** @description Return only messages behind the one with this id. */
+                /** @description Return only messages after the one with this id. */
                 after?: string | null;
             };
             header?: never;
@@ -8803,7 +9594,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Messages that the worker has not acknowledged, oldest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8905,7 +9696,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Confirms that a message is queued. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -9013,7 +9804,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description The result of an acknowledgement. Repeating it changes nothing. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9115,7 +9906,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Messages to a sandbox. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9201,7 +9992,7 @@ export interface operations {
     follow_events: {
         parameters: {
             query?: {
-                /** @description Start behind the event with this number; from the first if left out. */
+                /** @description Start after the event with this number; with the first event if left out. */
                 since?: number | null;
             };
             header?: {
@@ -9281,7 +10072,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Overview of the platform, limited to the projects you may see. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9342,7 +10133,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Users, newest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9414,7 +10205,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description A user. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -9491,7 +10282,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -9579,13 +10370,99 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description A user. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["UserOut"];
+                };
+            };
+            /** @description The token is missing, unknown, expired or revoked. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description You are not allowed to do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist or is not visible to you. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid; `errors` lists the fields. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database, or another service that this depends on, is not available. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_sign_in_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of a user, as `GET /users` lists it. */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A link that signs one browser in as a user. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInLinkOut"];
                 };
             };
             /** @description The token is missing, unknown, expired or revoked. */
@@ -9667,7 +10544,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -9747,7 +10624,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description The API keys of a user, newest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9831,7 +10708,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description A new API key with its secret, which no later response contains. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -9914,7 +10791,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description The calling user. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9970,7 +10847,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description The calling user. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -10035,7 +10912,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -10103,7 +10980,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description The API keys of a user, newest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -10166,7 +11043,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description A new API key with its secret, which no later response contains. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -10243,7 +11120,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -10311,7 +11188,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Your open sessions, newest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -10370,7 +11247,292 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The token is missing, unknown, expired or revoked. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description You are not allowed to do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist or is not visible to you. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid; `errors` lists the fields. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database, or another service that this depends on, is not available. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_credentials: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items on the page. */
+                limit?: number;
+                /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Your credentials, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CredentialPage"];
+                };
+            };
+            /** @description The token is missing, unknown, expired or revoked. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description You are not allowed to do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid; `errors` lists the fields. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database, or another service that this depends on, is not available. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_credential: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A key of your choice. Repeating a request with the same key and body returns the first response. */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CredentialIn"];
+            };
+        };
+        responses: {
+            /** @description A credential, without its secret. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CredentialOut"];
+                };
+            };
+            /** @description The token is missing, unknown, expired or revoked. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description You are not allowed to do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid; `errors` lists the fields. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database, or another service that this depends on, is not available. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    check_credential: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of a credential, as `GET /credentials` lists it. */
+                credential_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A credential, without its secret. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CredentialOut"];
+                };
+            };
+            /** @description The token is missing, unknown, expired or revoked. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description You are not allowed to do this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist or is not visible to you. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource is in a state that does not allow this. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The input is invalid; `errors` lists the fields. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database, or another service that this depends on, is not available. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_credential: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of a credential, as `GET /credentials` lists it. */
+                credential_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -10435,6 +11597,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the previous page, unchanged. Leave it out for the first page. */
                 cursor?: string | null;
+                /** @description Download all matching entries as `csv` or `jsonl` instead of a page; `limit` and `cursor` are ignored. */
+                format?: components["schemas"]["ExportFormat"] | null;
             };
             header?: never;
             path?: never;
@@ -10442,13 +11606,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description A page of entries, or all of them as a file. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["AuditPage"];
+                    "text/csv": string;
+                    "application/x-ndjson": string;
                 };
             };
             /** @description The token is missing, unknown, expired or revoked. */
@@ -10471,6 +11637,15 @@ export interface operations {
             };
             /** @description The input is invalid; `errors` lists the fields. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit is reached; retry after the number of seconds in `Retry-After`. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -16,7 +16,8 @@ export function ModelNotice() {
       <TriangleAlert aria-hidden className="mt-0.5 size-3.5 shrink-0" />
       <span>
         No model is configured. Agents use the scripted model, which can only play prepared scripts such as the demo task. To use a
-        real model, set <code className="font-mono">ANTHROPIC_API_KEY</code> and restart the server.
+        real model, add an API key under My credentials in the account menu, or set{" "}
+        <code className="font-mono">ANTHROPIC_API_KEY</code> and restart the server.
       </span>
     </p>
   );

@@ -43,7 +43,7 @@ export function WarningList({ warnings }: { warnings: readonly Warning[] }) {
             <span className="min-w-0 [overflow-wrap:anywhere]">
               {sentence(warning.message)}{" "}
               <span className="text-xs text-faint">
-                since <Ago at={warning.since} />
+                First reported <Ago at={warning.since} />
               </span>
             </span>
           </li>

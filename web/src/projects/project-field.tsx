@@ -38,7 +38,7 @@ export function ProjectField(props: {
         <Field
           label={projects.length === 0 ? "Project" : "New project"}
           error={props.error}
-          hint="owner/repository or a name. OmoiOS hosts its repository."
+          hint="Enter owner/repository or a name. OmoiOS creates and hosts the repository."
         >
           {(ids) => (
             <Input

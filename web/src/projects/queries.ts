@@ -17,6 +17,11 @@ export const projectsQuery = queryOptions({
   },
 });
 
+/** Return a project that the user can see; undefined until the projects are loaded. */
+export function useProject(projectId: string | undefined): Project | undefined {
+  return useQuery(projectsQuery).data?.find(({ id }) => id === projectId);
+}
+
 /** Return the name of a project: its repository, if it has one. */
 export function projectName(project: Project): string {
   const { github_owner: owner, github_repo: repository } = project;

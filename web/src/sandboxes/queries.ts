@@ -1,4 +1,4 @@
-import { queryOptions } from "@tanstack/react-query";
+import { queryOptions, skipToken } from "@tanstack/react-query";
 import { unwrap, api } from "@/api/client";
 
 export const sandboxQuery = (sandboxId: string) =>
@@ -20,17 +20,24 @@ export const sandboxesQuery = (filter: { status?: string; project?: string }) =>
       ),
   });
 
-/** Every sandbox of a task, newest first: its attempts and its verifications. */
-export const attemptsQuery = (taskId: string) =>
+/** Every sandbox of a task, newest first: its attempts and its verifications. Fetches nothing without a task. */
+export const attemptsQuery = (taskId: string | null) =>
   queryOptions({
     queryKey: ["sandboxes", { task: taskId }],
-    queryFn: ({ signal }) =>
-      unwrap(api.GET("/api/v1/sandboxes", { params: { query: { task_id: taskId, limit: 200 } }, signal })),
+    queryFn:
+      taskId === null
+        ? skipToken
+        : ({ signal }) =>
+            unwrap(api.GET("/api/v1/sandboxes", { params: { query: { task_id: taskId, limit: 200 } }, signal })),
   });
 
-export const taskQuery = (taskId: string) =>
+/** A task. Fetches nothing for a sandbox without one. */
+export const taskQuery = (taskId: string | null) =>
   queryOptions({
     queryKey: ["task", taskId],
-    queryFn: ({ signal }) =>
-      unwrap(api.GET("/api/v1/tasks/{task_id}", { params: { path: { task_id: taskId } }, signal })),
+    queryFn:
+      taskId === null
+        ? skipToken
+        : ({ signal }) =>
+            unwrap(api.GET("/api/v1/tasks/{task_id}", { params: { path: { task_id: taskId } }, signal })),
   });

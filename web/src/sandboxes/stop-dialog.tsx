@@ -20,8 +20,8 @@ export function StopDialog({ sandbox, onClose }: { sandbox: Sandbox; onClose: ()
   return (
     <Dialog open onOpenChange={onClose} title="Stop this sandbox?" description={sandbox.id}>
       <p className="text-soft">
-        The agent stops. Its conversation and uncommitted work are saved. A task that is not done fails until someone retries
-        it. Messages that the agent has not received are not delivered.
+        The agent stops, and its conversation and uncommitted work are saved. If its task is not finished, the task fails and
+        can be retried. Messages that the agent has not received are not delivered.
       </p>
       {stop.isError ? (
         <p role="alert" className="mt-3 text-bad">

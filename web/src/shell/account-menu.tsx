@@ -1,4 +1,5 @@
-import { Check, CircleUser, Command as CommandIcon, Keyboard, LogOut, SunMoon } from "lucide-react";
+import { useNavigate } from "@tanstack/react-router";
+import { Check, CircleUser, Command as CommandIcon, FolderGit2, Keyboard, KeyRound, LogOut, SunMoon, Users } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
 import type { ReactNode } from "react";
 import { Button } from "@/ui/button";
@@ -15,6 +16,7 @@ const ITEM =
 /** The signed-in user, with personal settings. */
 export function AccountMenu({ me }: { me: Me }) {
   const times = useTimes();
+  const navigate = useNavigate();
   const name = me.name === "" ? me.email : me.name;
   return (
     <DropdownMenu.Root modal={false}>
@@ -42,6 +44,20 @@ export function AccountMenu({ me }: { me: Me }) {
             {me.role === "admin" ? " · administrator" : ""}
           </p>
         </DropdownMenu.Label>
+        <Entry icon={<FolderGit2 />} onSelect={() => void navigate({ to: "/projects" })}>
+          Projects and members
+        </Entry>
+        <Entry icon={<KeyRound />} onSelect={() => void navigate({ to: "/settings/access" })}>
+          Keys and sessions
+        </Entry>
+        {me.role === "admin" ? (
+          <Entry icon={<Users />} onSelect={() => void navigate({ to: "/settings/users" })}>
+            Users
+          </Entry>
+        ) : null}
+        <Entry icon={<KeyRound />} onSelect={() => void navigate({ to: "/settings/credentials" })}>
+          My credentials
+        </Entry>
         <Entry icon={<CommandIcon />} onSelect={() => show("palette")}>
           Command palette
         </Entry>

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
-import { Activity, Boxes, HeartPulse, Keyboard, LogOut, Plus, SquareKanban, SunMoon, Ticket as TicketIcon } from "lucide-react";
+import { Activity, Boxes, HeartPulse, Keyboard, KeyRound, LogOut, Plus, SquareKanban, SunMoon, Ticket as TicketIcon } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";
 import { useDeferredValue, useState, type ReactNode } from "react";
 import { sandboxStyle, ticketStyle } from "@/outcome/outcome";
@@ -112,6 +112,9 @@ function Places({ then }: { then: Then }) {
       <Item icon={<HeartPulse />} keys="g h" onSelect={then(() => navigate({ to: "/health-overview" }))}>
         Health
       </Item>
+      <Item icon={<KeyRound />} onSelect={then(() => navigate({ to: "/settings/credentials" }))}>
+        My credentials
+      </Item>
     </Command.Group>
   );
 }
@@ -150,13 +153,13 @@ function Sandboxes({ then }: { then: Then }) {
       {sandboxes.data.items.map(({ id, status, outcome, task_title }) => (
         <Command.Item
           key={id}
-          value={`${task_title} ${id}`}
+          value={`${task_title ?? ""} ${id}`}
           className={ITEM}
           onSelect={then(() => navigate({ to: "/sandbox/$sandboxId", params: { sandboxId: id } }))}
         >
           <Boxes aria-hidden />
-          <span className="min-w-0 flex-1 truncate" title={task_title}>
-            {task_title}
+          <span className="min-w-0 flex-1 truncate" title={task_title ?? undefined}>
+            {task_title ?? "Spec"}
           </span>
           <span className="font-mono text-2xs text-faint max-sm:hidden">{id}</span>
           <span className="text-xs text-faint">{sandboxStyle({ status, outcome }).label}</span>

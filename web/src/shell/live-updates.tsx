@@ -10,7 +10,7 @@ import type { TicketStatus } from "@/tickets/queries";
 import { useBatched } from "@/ui/hooks/use-batched";
 
 interface StatusData {
-  task_id?: string;
+  task_id?: string | null;
   ticket_id?: string;
   status?: string;
 }
@@ -94,6 +94,6 @@ function keysOf(item: Item): QueryKey[] {
   if (item.type === "message.status") return [["messages", item.sandbox_id]];
   if (item.type === "sandbox.status") keys.push(["sandboxes"], ["sandbox", item.sandbox_id]);
   if (ticket_id !== undefined) keys.push(["ticket-search"]);
-  if (task_id !== undefined) keys.push(["task", task_id]);
+  if (task_id !== undefined && task_id !== null) keys.push(["task", task_id]);
   return keys;
 }

@@ -56,7 +56,7 @@ export function Shell() {
           </Link>
           <Navigation />
           <div className="flex-1" />
-          <Button variant="quiet" size="icon" aria-label="Open command palette" title="Command palette (Ctrl K)" onClick={() => show("palette")}>
+          <Button variant="quiet" size="icon" aria-label="Open command palette" title="Command palette (Ctrl+K)" onClick={() => show("palette")}>
             <Search />
           </Button>
           <Button variant="primary" aria-label="New ticket" title="New ticket (c)" onClick={() => show("new-ticket")}>

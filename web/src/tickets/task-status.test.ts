@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Sandbox, Task, Ticket } from "@/api/client";
-import { describeTask, leadingTask } from "./task-status";
+import { describeTask, isOpen, leadingTask } from "./task-status";
 
 const NOW = Date.parse("2026-01-01T12:00:00Z");
 const before = (seconds: number) => new Date(NOW - seconds * 1000).toISOString();
@@ -40,4 +40,9 @@ it("prefers running over failed and finished tasks", () => {
   expect(leadingTask({ tasks } as Ticket)?.status).toBe("running");
   expect(leadingTask({ tasks: tasks.slice(0, 2) } as Ticket)?.status).toBe("failed");
   expect(leadingTask({ tasks: [] as Task[] } as Ticket)).toBeUndefined();
+});
+
+it("counts a task as open until it is completed, failed or cancelled", () => {
+  const states = ["blocked", "pending", "assigned", "running", "verifying", "completed", "failed", "cancelled"] as const;
+  expect(states.filter((status) => isOpen(task(status)))).toEqual(["blocked", "pending", "assigned", "running", "verifying"]);
 });

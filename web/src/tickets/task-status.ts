@@ -16,6 +16,13 @@ const SILENT_MS = 75_000;
 /** Without activity for this long, an agent is shown as idle. */
 const QUIET_MS = 120_000;
 
+/** The states in which a task can be cancelled. */
+const OPEN: readonly Task["status"][] = ["blocked", "pending", "assigned", "running", "verifying"];
+
+export function isOpen(task: Task): boolean {
+  return OPEN.includes(task.status);
+}
+
 export function describeTask(task: Task, sandbox: Sandbox | undefined, now: number): TaskDescription {
   switch (task.status) {
     case "assigned":

@@ -6,8 +6,8 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from omoi_os.accounts.models import ApiKey, BrowserSession, User
-from omoi_os.projects.visibility import restricted_to
 from omoi_os.stream.client import NO_LONGER_ALLOWED, Client
+from omoi_os.visibility import restricted_to
 
 
 async def recheck(connection: AsyncConnection, clients: Sequence[Client]) -> None:

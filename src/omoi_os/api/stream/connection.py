@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.websockets import WebSocket
 
-from omoi_os.errors import NotReady, OmoiError, TooMany
+from omoi_os.errors import DatabaseUnavailable, OmoiError, TooMany
 from omoi_os.stream.backfill import backfill
 from omoi_os.stream.client import TRY_AGAIN, Client, Subscription
 from omoi_os.stream.filters import Filter
@@ -48,9 +48,7 @@ class Connection:
         except OmoiError as error:
             self._client.send_control("error", code=error.code, detail=str(error))
         except (SQLAlchemyError, OSError):
-            self._client.send_control(
-                "error", code=NotReady.code, detail="the database is not available; try again in a moment"
-            )
+            self._client.send_control("error", code=DatabaseUnavailable.code, detail=str(DatabaseUnavailable()))
 
     async def _carry_out(self, operation: Operation) -> None:
         if isinstance(operation, Ping):

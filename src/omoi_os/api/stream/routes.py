@@ -13,18 +13,17 @@ from starlette.responses import StreamingResponse
 from starlette.websockets import WebSocket
 
 from omoi_os.accounts.auth import BearerToken, sent_token
-from omoi_os.accounts.deps import CurrentUser, known_user
+from omoi_os.accounts.deps import CurrentUser, known_user, note_use
 from omoi_os.accounts.models import User
 from omoi_os.api.stream.connection import Connection
 from omoi_os.api.stream.sockets import socket_of
 from omoi_os.db.base import Sessions
 from omoi_os.db.clock import Clock
-from omoi_os.errors import NotReady, OmoiError, RequestError
+from omoi_os.errors import DatabaseUnavailable, NotReady, OmoiError, RequestError
 from omoi_os.http.origins import check_origin
 from omoi_os.http.problems import problem, problems
 from omoi_os.http.routers import make_router
 from omoi_os.projects import service as projects
-from omoi_os.projects.visibility import restricted_to
 from omoi_os.sandboxes.deps import VisibleSandbox, sandbox_of_token, visible_sandbox
 from omoi_os.sandboxes.lifecycle import ENDED
 from omoi_os.sandboxes.models import Sandbox
@@ -36,6 +35,7 @@ from omoi_os.stream.reader import read_events
 from omoi_os.stream.requests import Wanted, parse_query
 from omoi_os.tasks.lifecycle import TaskState
 from omoi_os.tasks.models import Task
+from omoi_os.visibility import restricted_to
 
 #: Interval of comments while nothing happens, so that proxies keep the connection open.
 KEEPALIVE_SECONDS = 15.0
@@ -54,7 +54,7 @@ async def stream_changes(websocket: WebSocket) -> None:
             await websocket.send_denial_response(problem(error.status, str(error), code=error.code))
             return
         except (SQLAlchemyError, OSError):
-            await websocket.send_denial_response(problem(503, "the database is not available; try again in a moment"))
+            await websocket.send_denial_response(problem(503, str(DatabaseUnavailable())))
             return
         await websocket.accept()
         await connection.serve(websocket, first)
@@ -71,8 +71,10 @@ async def _open(websocket: WebSocket, stack: AsyncExitStack) -> tuple[Connection
     socket = socket_of(websocket.scope)
     if socket is None:
         raise NotReady("this server cannot stream; start it with `omoi api`")
+    now = websocket.app.state.clock.now()
     async with sessions() as session:
-        identity = await known_user(session, token, sandbox_of=sandbox_of_token, now=websocket.app.state.clock.now())
+        identity = await known_user(session, token, sandbox_of=sandbox_of_token, now=now)
+        note_use(websocket, identity, now=now)
         user = identity.user
         if first is not None:
             await _check(session, first.where, user=user)
@@ -125,14 +127,14 @@ async def follow_events(
     token: BearerToken,
     since: Annotated[
         int | None,
-        Query(ge=0, lt=2**63, description="Start behind the event with this number; from the first if left out."),
+        Query(ge=0, lt=2**63, description="Start after the event with this number; with the first event if left out."),
     ] = None,
     last_event_id: Annotated[
         int | None,
         Header(ge=0, lt=2**63, description="Sent by browsers when they reconnect; takes precedence over `since`."),
     ] = None,
 ) -> StreamingResponse:
-    """Send every event from the first one or behind `since`, then each new event.
+    """Send every event, from the first one or after `since`, then each new event.
 
     The response ends when the sandbox has ended and its result is verified.
     """
@@ -176,6 +178,8 @@ async def _follow(
 
 async def _is_being_verified(session: AsyncSession, sandbox: Sandbox) -> bool:
     """Return whether the verdict on the sandbox's result is still to come."""
+    if sandbox.task_id is None:
+        return False
     task = await session.get_one(Task, sandbox.task_id)
     due = task.status == TaskState.VERIFYING or task.verification_requested_at is not None
     return task.sandbox_id == sandbox.id and due

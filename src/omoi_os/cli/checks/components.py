@@ -244,7 +244,7 @@ def _model(settings: Settings) -> tuple[Level, str]:
         return Level.OK, "scripted (OMOI_MODEL=scripted)"
     return (
         Level.WARNING,
-        "scripted: agents can only play scripts; set ANTHROPIC_API_KEY to use a real model",
+        "scripted: agents only play scripts; add a credential or set ANTHROPIC_API_KEY to use a real model",
     )
 
 

@@ -41,7 +41,8 @@ def check_ended(run: Run) -> list[str]:
 
 def check_events(run: Run) -> list[str]:
     """Check that the events are complete and numbered without a gap, each edit with its diff."""
-    faults = [f"sandbox.gap_since is {run.sandbox['gap_since']}"] if run.sandbox["gap_since"] else []
+    missing_since = run.sandbox["gap_since"]
+    faults = [f"an event of the worker has been missing since {missing_since}"] if missing_since else []
     return faults + event_faults(run.events, strict=run.scripted)
 
 
@@ -96,7 +97,7 @@ def check_result(run: Run) -> list[str]:
     if task["status"] != TaskState.COMPLETED:
         faults.append(f"the task is {task['status']}: {task['error'] or 'no reason given'}")
     if task["sandbox_id"] != run.sandbox["id"]:
-        faults.append(f"the result comes from sandbox {task['sandbox_id']}")
+        faults.append(f"the task's result comes from another sandbox, {task['sandbox_id']}")
     if task["outcome"] != Outcome.VERIFIED:
         faults.append(f"the outcome is {LABELS[Outcome(task['outcome'])]}")
     if not (task["branch_name"] and result.get("commit_sha")):

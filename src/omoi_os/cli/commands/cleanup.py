@@ -4,7 +4,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from omoi_os.cli.output.tables import moment, span, table, width
+from omoi_os.cli.output.tables import moment, span, subject_label, table, width
 from omoi_os.cli.remote.client import Client
 from omoi_os.cli.remote.connection import Json, connect, path_of
 from omoi_os.config import load_settings
@@ -32,7 +32,7 @@ def run(parameters: dict[str, Any]) -> int:
             return 0
         rows = [
             ("ID", "STATUS", "TASK", "REASON"),
-            *((row["id"], row["status"], row["task_title"], why) for row, why in found),
+            *((row["id"], row["status"], subject_label(row), why) for row, why in found),
         ]
         for line in table(rows, width=width(), flexible=2):
             print(line)
@@ -43,19 +43,25 @@ def run(parameters: dict[str, Any]) -> int:
         return _stop_all(client, [row["id"] for row, _ in found])
 
 
-def why_orphaned(sandbox: Json, task: Json, *, linger: timedelta, silence: timedelta, now: datetime) -> str | None:
-    """Return why a live sandbox is an orphan, or None. `linger`: how long it waits for follow-up messages."""
+def why_orphaned(
+    sandbox: Json, task: Json | None, *, linger: timedelta, silence: timedelta, now: datetime
+) -> str | None:
+    """Return why a live sandbox is an orphan, or None. `linger`: how long it waits for follow-up messages.
+
+    `task` is None for a sandbox that serves a spec.
+    """
     heard = max(moment(at) for at in _signs(sandbox, "last_heartbeat_at"))
     worked = max(moment(at) for at in _signs(sandbox))
-    if now - worked > GRACE + linger:
+    if task is not None and now - worked > GRACE + linger:
         if task["status"] in TERMINAL:
             return f"its task is {task['status']}"
         if sandbox["purpose"] == Purpose.WORK and task["sandbox_id"] != sandbox["id"]:
             return f"its task continues in {task['sandbox_id']}" if task["sandbox_id"] else "its task no longer uses it"
+    effect = "; stopping it fails its task" if task is not None else ""
     if now - heard > silence + linger:
-        return f"no heartbeat for {span((now - heard).total_seconds())}; stopping it fails its task"
+        return f"no heartbeat for {span((now - heard).total_seconds())}{effect}"
     if sandbox["purpose"] == Purpose.WORK and now - worked > silence + linger:
-        return f"no activity for {span((now - worked).total_seconds())}; stopping it fails its task"
+        return f"no activity for {span((now - worked).total_seconds())}{effect}"
     return None
 
 
@@ -72,7 +78,7 @@ def _orphaned(client: Client, *, silence: timedelta) -> list[tuple[Json, str]]:
     ]
     found = []
     for sandbox in sorted(alive, key=lambda row: str(row["created_at"])):
-        task = client.get(path_of(sandbox["id"], "/task"))
+        task = client.get(path_of(sandbox["id"], "/task")) if sandbox["task_id"] else None
         why = why_orphaned(sandbox, task, linger=_linger(client, sandbox), silence=silence, now=datetime.now(UTC))
         if why is not None:
             found.append((sandbox, why))

@@ -5,11 +5,22 @@ from datetime import UTC, datetime
 from typing import Any
 
 from omoi_os.cli.commands.events import read
-from omoi_os.cli.output.tables import as_json, as_line, cut, moment, outcome_label, span, table, usd, width
+from omoi_os.cli.output.tables import (
+    as_json,
+    as_line,
+    cut,
+    moment,
+    outcome_label,
+    span,
+    subject_label,
+    table,
+    usd,
+    width,
+)
 from omoi_os.cli.remote.client import Client
 from omoi_os.cli.remote.connection import Json, connect, get_sandbox, path_of
 from omoi_os.protocol.events import EventType
-from omoi_os.sandboxes.outcomes.wording import telling_part
+from omoi_os.sandboxes.artifacts.wording import telling_part
 
 _LABEL, _CELL = 24, 12
 
@@ -37,7 +48,7 @@ def summary_of(client: Client, sandbox_id: str, *, now: datetime) -> Json:
     edits = read(client, sandbox_id, event_type=EventType.AGENT_FILE_EDITED)
     until = moment(sandbox["ended_at"]) if sandbox["ended_at"] else now
     shown = (
-        *("id", "status", "outcome", "task_title", "provider", "model", "attempt"),
+        *("id", "status", "outcome", "task_title", "spec_id", "provider", "model", "attempt"),
         *("cost_usd", "simulated_cost_usd", "cost_simulated", "tokens", "event_counts"),
     )
     return {
@@ -73,7 +84,7 @@ def _show_figures(runs: Sequence[Json]) -> None:
         ["", *(each["id"] for each in runs)],
         ["status", *(each["status"] for each in runs)],
         ["outcome", *map(outcome_label, runs)],
-        ["task", *(each["task_title"] for each in runs)],
+        ["task", *map(subject_label, runs)],
         ["attempt", *(str(each["attempt"]) for each in runs)],
         ["provider", *(each["provider"] for each in runs)],
         ["model", *(each["model"] or "none" for each in runs)],

@@ -31,10 +31,10 @@ def run(parameters: dict[str, Any]) -> int:
     """Return 0 when the ticket became a verified branch, else 1."""
     settings = load_settings(**parameters)
     signal.signal(signal.SIGTERM, _interrupt)
-    with _platform(settings):
+    with _platform(settings) as keeps_running:
         code = acceptance.run(settings.effective_api_url, ensure_admin_token(settings), sys.stdout)
     if code == 0:
-        _print_next_steps(settings)
+        _print_next_steps(settings, keeps_running=keeps_running)
     return code
 
 
@@ -43,11 +43,11 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 @contextmanager
-def _platform(settings: Settings) -> Iterator[None]:
-    """Use the platform at the configured address, or start one for the time of the block."""
+def _platform(settings: Settings) -> Iterator[bool]:
+    """Use the platform at the configured address (True), or start one for the time of the block (False)."""
     if _is_running(settings):
         print(f"Using the running platform at {settings.effective_api_url}.", flush=True)
-        yield
+        yield True
         return
     folder.prepare(settings.data_dir)
     log_path = settings.data_dir / LOG
@@ -63,7 +63,7 @@ def _platform(settings: Settings) -> Iterator[None]:
         )
     try:
         _wait_until_ready(settings, process, log_path)
-        yield
+        yield False
     finally:
         _stop(process)
 
@@ -130,8 +130,13 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _print_next_steps(settings: Settings) -> None:
+def _print_next_steps(settings: Settings, *, keeps_running: bool) -> None:
     url = settings.effective_api_url
-    print(f"\n`make run` starts the platform at {url} and prints a link that signs your browser in.")
+    if keeps_running:
+        print(f"\n`omoi sign-in` prints a link that signs your browser in to {url}.")
+        other = "Start the platform with ANTHROPIC_API_KEY to use a real one."
+    else:
+        print(f"\n`make run` starts the platform at {url} and prints a link that signs your browser in.")
+        other = "`ANTHROPIC_API_KEY=… make demo` uses a real one."
     if settings.uses_scripted_model:
-        print("The agent used the scripted model. `ANTHROPIC_API_KEY=… make demo` uses a real one.")
+        print(f"The agent used the scripted model. {other}")

@@ -8,7 +8,7 @@ from omoi_os.cli.output.tables import as_json, as_line, cut, moment, width
 from omoi_os.cli.remote.client import Client
 from omoi_os.cli.remote.connection import Json, connect, get_sandbox, path_of
 from omoi_os.cli.remote.event_feed import Event, follow
-from omoi_os.sandboxes.outcomes.wording import telling_part
+from omoi_os.sandboxes.artifacts.wording import telling_part
 
 #: Number of events read at a time. Memory holds one page.
 PAGE = 200

@@ -6,7 +6,7 @@ from typing import Any
 from omoi_os.cli.commands.events import read, warn_if_pruned
 from omoi_os.cli.output.tables import moment
 from omoi_os.cli.remote.connection import connect, get_sandbox
-from omoi_os.sandboxes.outcomes.wording import render
+from omoi_os.sandboxes.artifacts.wording import render
 
 
 def run(parameters: dict[str, Any]) -> int:

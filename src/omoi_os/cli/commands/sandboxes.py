@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from omoi_os.cli.output.tables import as_json, moment, outcome_label, span, table, usd, width
+from omoi_os.cli.output.tables import as_json, moment, outcome_label, span, subject_label, table, usd, width
 from omoi_os.cli.remote.connection import Json, connect
 from omoi_os.sandboxes.lifecycle import Purpose
 
@@ -33,7 +33,7 @@ def run(parameters: dict[str, Any]) -> int:
 
 
 def _row(sandbox: Json, *, now: datetime) -> list[str]:
-    title = sandbox["task_title"]
+    title = subject_label(sandbox)
     return [
         sandbox["id"],
         sandbox["status"],

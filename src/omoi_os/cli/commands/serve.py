@@ -197,7 +197,7 @@ async def _sign_in(settings: Settings) -> str:
 def _print_ready(settings: Settings, link: str) -> None:
     url = settings.effective_api_url
     token = "OMOI_ADMIN_TOKEN" if settings.admin_token else str(settings.data_dir / "admin-token")
-    model = "scripted (agents play scripts; set ANTHROPIC_API_KEY to use a real model)"
+    model = "scripted (agents play scripts; add a credential or set ANTHROPIC_API_KEY to use a real model)"
     if not settings.uses_scripted_model:
         model = settings.model_name
     _print(

@@ -26,6 +26,7 @@ async def link(settings: Settings) -> str:
             async with make_sessions(engine).begin() as session:
                 clock = Clock()
                 await clock.read(session)
-                return await sessions.make_link(session, base_url=settings.effective_api_url, now=clock.now())
+                base_url = settings.public_url or settings.effective_api_url
+                return await sessions.make_admin_link(session, base_url=base_url, now=clock.now())
     finally:
         await engine.dispose()

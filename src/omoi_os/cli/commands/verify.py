@@ -49,6 +49,8 @@ def gather(client: Client, sandbox_id: str, *, scripted: bool, waits: bool) -> f
     sandbox = get_sandbox(client, sandbox_id)
     if sandbox["purpose"] != Purpose.WORK:
         raise OmoiError(f"no agent worked in sandbox {sandbox_id}; choose a sandbox whose purpose is work")
+    if sandbox["task_id"] is None:
+        raise OmoiError(f"sandbox {sandbox_id} serves a spec; choose a sandbox that worked on a task")
     streamed = None
     if waits or sandbox["status"] in ENDED:
         streamed = list(follow(client, sandbox_id))

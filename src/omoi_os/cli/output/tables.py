@@ -69,6 +69,11 @@ def outcome_label(sandbox_or_task: Mapping[str, Any]) -> str:
     return LABELS[Outcome(sandbox_or_task["outcome"])]
 
 
+def subject_label(sandbox: Mapping[str, Any]) -> str:
+    """Return the title of the task that a sandbox works on, or the id of the spec that it serves."""
+    return f"spec {sandbox['spec_id']}" if sandbox["task_title"] is None else str(sandbox["task_title"])
+
+
 def span(seconds: float) -> str:
     """Return a duration in its two largest units."""
     whole = max(0, int(seconds))

@@ -30,7 +30,7 @@ class Client:
             base_url=self.url,
             headers=headers,
             timeout=30 if patience else 5,
-            trust_env=not _is_loopback(httpx.URL(self.url).host),
+            trust_env=not is_loopback(self.url),
         )
 
     def __enter__(self) -> Self:
@@ -104,7 +104,9 @@ class Client:
         return f"{answer.status_code} {answer.reason_phrase}" if answer.status_code in _UNAVAILABLE else answer
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(url: str) -> bool:
+    """Return whether a URL leads to this machine."""
+    host = httpx.URL(url).host
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -124,6 +126,8 @@ def _body(answer: httpx.Response) -> dict[str, Any]:
         detail = (body.get("detail") or body.get("title") if isinstance(body, dict) else None) or "no reason given"
         kind = NotFound if answer.status_code == httpx.codes.NOT_FOUND else OmoiError
         raise kind(f"{answer.request.method} {answer.url.path} answered {answer.status_code}: {detail}")
+    if answer.status_code == httpx.codes.NO_CONTENT:
+        return {}
     if not isinstance(body, dict):
         raise _not_omoi(str(answer.url))
     return body

@@ -9,7 +9,7 @@ import httpx
 
 from omoi_os.cli.remote.client import PATIENCE_SECONDS, Client
 from omoi_os.cli.remote.connection import path_of
-from omoi_os.errors import NotReady, OmoiError
+from omoi_os.errors import NotFound, NotReady, OmoiError
 from omoi_os.sandboxes.lifecycle import ENDED
 from omoi_os.tasks.lifecycle import TaskState
 
@@ -73,8 +73,12 @@ def _is_over(client: Client, sandbox_id: str, after: int) -> bool:
 
     The task is read first: once its verification has ended, `last_seq` of the sandbox includes the verdict.
     """
-    task = client.get(path_of(sandbox_id, "/task"))
+    try:
+        task = client.get(path_of(sandbox_id, "/task"))
+    except NotFound:
+        # It serves a spec, and no verdict follows.
+        task = None
     sandbox = client.get(path_of(sandbox_id))
-    is_verifying = task["sandbox_id"] == sandbox_id and task["status"] == TaskState.VERIFYING
+    is_verifying = task is not None and task["sandbox_id"] == sandbox_id and task["status"] == TaskState.VERIFYING
     complete = sandbox["last_seq"] <= after or sandbox["pruned_at"] is not None
     return sandbox["status"] in ENDED and complete and not is_verifying

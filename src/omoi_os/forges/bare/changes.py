@@ -68,14 +68,12 @@ async def touches_word(git_dir: Path, base: str, commit: str, word: str) -> bool
 
 async def _entries(git_dir: Path, *arguments: str) -> AsyncIterator[str]:
     """Yield the NUL-separated entries that git lists, up to a limit. Raises `ForgeError`."""
-    process = await asyncio.create_subprocess_exec(
+    process = await git.start(
         *("git", f"--git-dir={git_dir}", *arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         env=git.environment(),
-        cwd="/",
-        start_new_session=True,
     )
     assert process.stdout is not None  # noqa: S101
     rest, left = b"", _MAX_LIST_BYTES

@@ -45,13 +45,13 @@ def _damaged_files(git_dir: Path) -> Iterator[str]:
     """Yield a phrase for each file that cannot be as git wrote it."""
     head = git_dir / "HEAD"
     if not head.is_file() or not _is_ref(head):
-        yield "HEAD is empty or torn"
+        yield "HEAD is empty or incomplete"
     for ref in sorted((git_dir / "refs").rglob("*")):
         if ref.is_file() and ref.suffix != ".lock" and not _is_ref(ref):
-            yield f"{ref.relative_to(git_dir)} is empty or torn"
+            yield f"{ref.relative_to(git_dir)} is empty or incomplete"
     packed = git_dir / "packed-refs"
     if packed.is_file() and b"\0" in packed.read_bytes():
-        yield "packed-refs is torn"
+        yield "packed-refs is incomplete"
     objects = git_dir / "objects"
     if not objects.is_dir():
         yield "its objects are missing"
@@ -64,7 +64,7 @@ def _damaged_files(git_dir: Path) -> Iterator[str]:
     for file in (objects / "pack").glob("pack-*"):
         magic = _MAGIC.get(file.suffix)
         if magic is not None and _start(file, len(magic)) != magic:
-            yield f"{file.name} is empty or torn"
+            yield f"{file.name} is empty or incomplete"
 
 
 def _is_ref(path: Path) -> bool:

@@ -3,9 +3,12 @@
 import asyncio
 import os
 import signal
+import subprocess
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from omoi_os.errors import ForgeError
 from omoi_os.system.children import die_with_parent
@@ -43,11 +46,23 @@ PUSH_CONFIG = {**THRIFTY_CONFIG, "core.bigFileThreshold": "4g"}
 #: lower stays.
 _LIMIT = 'ulimit -d "$0" 2>/dev/null; ulimit -t "$1" 2>/dev/null; shift; exec "$@"'
 _NO_SUCH_COMMAND = 127
+_NOT_INSTALLED = "git is not installed: install it and try again"
 
 #: A command with a shorter timeout may outlive this process: it ends soon anyway.
 _QUICK_SECONDS = 60
 
-_IDENTITY = {"NAME": "OmoiOS", "EMAIL": "omoi@localhost"}
+#: One thread for each command of `run`: it reads the output and waits for the end. asyncio's processes are not used,
+#: because on Python 3.11 a task that is cancelled while one of them starts may never end.
+_THREADS = ThreadPoolExecutor(max_workers=256, thread_name_prefix="git")
+
+#: How long a process may take to start when nobody waits for it any more.
+_START_SECONDS = 1.0
+#: Keeps the tasks that end such processes: the loop alone does not.
+_ENDING: set[asyncio.Task[None]] = set()
+
+#: Committer of what the platform commits itself.
+EMAIL = "omoi@localhost"
+_IDENTITY = {"NAME": "OmoiOS", "EMAIL": EMAIL}
 
 
 def limited(*argv: str, memory: int = MEMORY_BYTES, seconds: int = CPU_SECONDS) -> list[str]:
@@ -75,6 +90,36 @@ def environment(config: Mapping[str, str] = SAFE_CONFIG, *, global_config: str =
     return values
 
 
+async def start(*command: str, **options: Any) -> asyncio.subprocess.Process:
+    """Start a command as asyncio's process, which leads its own group.
+
+    If the calling task is cancelled meanwhile, the process is killed before the cancellation is passed on. Without
+    this, asyncio waits for pipes that nobody reads (Python 3.11).
+    """
+    creating = asyncio.create_subprocess_exec(*command, cwd="/", start_new_session=True, **options)
+    starting = asyncio.create_task(creating)
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        ending = asyncio.create_task(_end_started(starting))
+        _ENDING.add(ending)
+        ending.add_done_callback(_ENDING.discard)
+        await asyncio.shield(ending)
+        raise
+
+
+async def _end_started(starting: asyncio.Task[asyncio.subprocess.Process]) -> None:
+    """Wait until a process has started, and end it."""
+    await asyncio.wait([starting], timeout=_START_SECONDS)
+    while not starting.done():
+        # At the end of a loop it was cancelled too. asyncio has killed the process then, and stops waiting for it when
+        # it is cancelled again.
+        starting.cancel()
+        await asyncio.wait([starting], timeout=_START_SECONDS)
+    if not starting.cancelled() and starting.exception() is None:
+        await end_group(starting.result())
+
+
 async def end_group(process: asyncio.subprocess.Process) -> None:
     """Kill a process that leads its own group, with all that it started, and wait until it has ended.
 
@@ -92,36 +137,57 @@ async def run(
     global_config: str = "/dev/null",
     variables: Mapping[str, str] | None = None,
     timeout: float = _QUICK_SECONDS,
-    memory: int = MEMORY_BYTES,
+    memory: int | None = MEMORY_BYTES,
     nice: bool = False,
 ) -> str:
     """Run git and return its output. Raise `ForgeError` with git's last line if it fails.
 
     A command with a long `timeout` is killed when this process ends. That needs a fork of this process, which costs
-    more than most commands, so short ones are started without it. `nice` runs git at the lowest priority.
+    more than most commands, so short ones are started without it. `nice` runs git at the lowest priority. Without
+    `memory` there are no limits, which saves starting a shell: only for commands that read no content.
     """
     where = [f"--git-dir={git_dir}"] if git_dir else []
-    process = await asyncio.create_subprocess_exec(
-        *limited(*(("nice", "-n", "19") if nice else ()), "git", *where, *arguments, memory=memory),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**environment(global_config=global_config), **(variables or {})},
-        cwd="/",
-        start_new_session=True,
-        preexec_fn=die_with_parent(signal.SIGTERM) if timeout > _QUICK_SECONDS else None,
-    )
+    command = (*(("nice", "-n", "19") if nice else ()), "git", *where, *arguments)
+    try:
+        process = subprocess.Popen(  # noqa: ASYNC220  it returns as soon as the process has started
+            command if memory is None else limited(*command, memory=memory),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**environment(global_config=global_config), **(variables or {})},
+            cwd="/",
+            start_new_session=True,
+            preexec_fn=die_with_parent(signal.SIGTERM) if timeout > _QUICK_SECONDS else None,
+        )
+    except FileNotFoundError:
+        raise ForgeError(_NOT_INSTALLED) from None
+    communication = _THREADS.submit(process.communicate, stdin)
+    ending = asyncio.wrap_future(communication)
     try:
         async with asyncio.timeout(timeout):
-            out, err = await process.communicate(stdin)
+            out, err = await asyncio.shield(ending)
     except TimeoutError:
         raise ForgeError(f"git {arguments[0]} did not end within {timeout:g} s") from None
     finally:
-        if process.returncode is None:
-            await end_group(process)
+        if not ending.done():
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await _wait_for(communication, ending)
     if process.returncode == _NO_SUCH_COMMAND:
-        raise ForgeError("git is not installed: install it and try again")
+        raise ForgeError(_NOT_INSTALLED)
     if process.returncode != 0:
         lines = err.decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
         raise ForgeError(f"git {arguments[0]} failed: {lines[-1][:500]}")
     return out.decode(errors="replace").strip()
+
+
+async def _wait_for(communication: Future[tuple[bytes, bytes]], ending: asyncio.Future[tuple[bytes, bytes]]) -> None:
+    """Wait until the thread of a killed command has ended."""
+    try:
+        await asyncio.wait([ending])
+    except asyncio.CancelledError:
+        # The thread ends by itself, but must not report to a loop that may be closed by then. A thread that has not
+        # started yet must start: it waits for the killed process.
+        if communication.running():
+            ending.cancel()
+        raise

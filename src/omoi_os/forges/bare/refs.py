@@ -1,6 +1,7 @@
 """Refs of a bare repository: branches, and the platform's own."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from omoi_os.errors import ForgeError
@@ -28,7 +29,8 @@ def branch_ref(name: str) -> str:
 
 async def commits_of(git_dir: Path, *patterns: str) -> dict[str, str]:
     """Return the commits of the refs that have one of these names or are below one of them."""
-    listed = await git.run("for-each-ref", "--format=%(objectname) %(refname)", "--", *patterns, git_dir=git_dir)
+    form = "--format=%(objectname) %(refname)"
+    listed = await git.run("for-each-ref", form, "--", *patterns, git_dir=git_dir, memory=None)
     return {ref: commit for commit, _, ref in (line.partition(" ") for line in listed.splitlines())}
 
 
@@ -46,3 +48,18 @@ def require_head(head: str | None, repository: Repository) -> str:
             "push one or change the project's default_branch"
         )
     return head
+
+
+async def at_commits(git_dir: Path, wanted: Mapping[str, str]) -> set[str]:
+    """Return those of these refs that are at their commit; a commit of zeros means that the ref does not exist."""
+    found = await commits_of(git_dir, *wanted)
+    return {ref for ref, commit in wanted.items() if found.get(ref, "0" * len(commit)) == commit}
+
+
+async def has_only_first_commit(git_dir: Path) -> bool:
+    """Return whether nobody has pushed yet: there is one branch, at the commit that the platform created."""
+    found = await commits_of(git_dir, BRANCHES, "refs/tags/")
+    if len(found) != 1:
+        return False
+    log = await git.run("log", "-1", "--format=%P%n%ce", *found.values(), "--", git_dir=git_dir)
+    return log == git.EMAIL

@@ -3,8 +3,9 @@
 `CHECKS` are async functions `check(bench)`. `judge` runs one check and `run` runs all of them.
 """
 
-from omoi_os.forges.conformance.bench import Bench, Failed
-from omoi_os.forges.conformance.check import Check, Guarantee
-from omoi_os.forges.conformance.suite import CHECKS, Outcome, Result, judge, run
+from omoi_os.conformance import Failed, Outcome
+from omoi_os.forges.conformance.bench import Bench
+from omoi_os.forges.conformance.guarantees import Check, Guarantee
+from omoi_os.forges.conformance.suite import CHECKS, Result, judge, run
 
 __all__ = ["CHECKS", "Bench", "Check", "Failed", "Guarantee", "Outcome", "Result", "judge", "run"]

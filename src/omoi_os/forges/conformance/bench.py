@@ -6,22 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID, uuid4
 
+from omoi_os.conformance import Failed
 from omoi_os.errors import BranchTaken, ForgeError
 from omoi_os.forges.bare import git, refs
 from omoi_os.forges.base import Forge, Repository
 from omoi_os.forges.mirrors import Mirrors
 
 MAIN = "main"
-
-
-class Failed(AssertionError):
-    """The forge does not do what it must; the sentence says what was observed."""
-
-
-def expect(condition: object, sentence: str) -> None:
-    """Raise `Failed` with what was observed, unless the condition holds."""
-    if not condition:
-        raise Failed(sentence)
 
 
 @dataclass(slots=True)

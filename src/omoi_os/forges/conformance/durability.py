@@ -5,13 +5,14 @@ A test bed that can cut the power does so in `Bench.restart`, by what its factor
 
 from uuid import uuid4
 
+from omoi_os.conformance import collector, expect
 from omoi_os.forges.bare import git
 from omoi_os.forges.base import Repository
-from omoi_os.forges.conformance.bench import MAIN, Bench, expect
-from omoi_os.forges.conformance.check import Check, Guarantee, collector
+from omoi_os.forges.conformance.bench import MAIN, Bench
+from omoi_os.forges.conformance.guarantees import Check, Guarantee
 
 CHECKS: list[Check] = []
-_check = collector(CHECKS, Guarantee.DURABILITY)
+_check = collector(CHECKS)(Guarantee.DURABILITY)
 
 _BRANCH = "feature/durable"
 

@@ -4,13 +4,14 @@ import os
 import time
 from uuid import uuid4
 
+from omoi_os.conformance import Failed, collector, expect
 from omoi_os.errors import NotFound
 from omoi_os.forges.bare import git, refs
-from omoi_os.forges.conformance.bench import MAIN, Bench, Failed, expect
-from omoi_os.forges.conformance.check import Check, Guarantee, collector
+from omoi_os.forges.conformance.bench import MAIN, Bench
+from omoi_os.forges.conformance.guarantees import Check, Guarantee
 
 CHECKS: list[Check] = []
-_check = collector(CHECKS, Guarantee.MIRRORS)
+_check = collector(CHECKS)(Guarantee.MIRRORS)
 
 _BRANCH = "feature/served"
 _HOUR = 3600

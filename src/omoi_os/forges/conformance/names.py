@@ -2,12 +2,13 @@
 
 from uuid import uuid4
 
+from omoi_os.conformance import collector, expect
 from omoi_os.errors import ForgeError
-from omoi_os.forges.conformance.bench import MAIN, Bench, expect
-from omoi_os.forges.conformance.check import Check, Guarantee, collector
+from omoi_os.forges.conformance.bench import MAIN, Bench
+from omoi_os.forges.conformance.guarantees import Check, Guarantee
 
 CHECKS: list[Check] = []
-_check = collector(CHECKS, Guarantee.NAMES)
+_check = collector(CHECKS)(Guarantee.NAMES)
 
 _NOT_BRANCHES = (
     "",

@@ -4,11 +4,12 @@ import asyncio
 import re
 from dataclasses import replace
 
-from omoi_os.forges.conformance.bench import MAIN, Bench, expect
-from omoi_os.forges.conformance.check import Check, Guarantee, collector
+from omoi_os.conformance import collector, expect
+from omoi_os.forges.conformance.bench import MAIN, Bench
+from omoi_os.forges.conformance.guarantees import Check, Guarantee
 
 CHECKS: list[Check] = []
-_check = collector(CHECKS, Guarantee.REPOSITORIES)
+_check = collector(CHECKS)(Guarantee.REPOSITORIES)
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
+from omoi_os.conformance import Failed, Outcome
 from omoi_os.errors import ForgeError
-from omoi_os.forges.conformance import branches, durability, heads, holding, mirrors, names, repositories
-from omoi_os.forges.conformance.bench import Bench, Failed
-from omoi_os.forges.conformance.check import Check
+from omoi_os.forges.conformance import branches, durability, heads, held_branches, mirrors, names, repositories
+from omoi_os.forges.conformance.bench import Bench
+from omoi_os.forges.conformance.guarantees import Check
 
 #: Every behaviour that a forge must have.
 CHECKS: Sequence[Check] = (
@@ -16,18 +16,10 @@ CHECKS: Sequence[Check] = (
     *branches.CHECKS,
     *names.CHECKS,
     *heads.CHECKS,
-    *holding.CHECKS,
+    *held_branches.CHECKS,
     *mirrors.CHECKS,
     *durability.CHECKS,
 )
-
-
-class Outcome(StrEnum):
-    """Outcome of a check."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    GAP = "gap"  #: it failed, and the failure is a known gap of the forge
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ async def create_branch(git_dir: Path, repository: Repository, name: str, *, tas
     # The branch comes first: after a crash between the two it belongs to no task, and this task takes another name.
     commands = f"create {branch_ref(name)} {start}\nupdate {claim} {start}\n"
     try:
-        await git.run("update-ref", "--stdin", git_dir=git_dir, stdin=commands.encode())
+        await git.run("update-ref", "--stdin", git_dir=git_dir, stdin=commands.encode(), memory=None)
     except ForgeError:
         refs = await commits_of(git_dir, BRANCHES, claim)
         if (head := _claimed(refs, name, claim)) is not None:

@@ -11,7 +11,7 @@ from omoi_os.forges.bare.layout import path_of
 from omoi_os.forges.bare.refs import branch_ref, heads, require_head
 from omoi_os.forges.base import Repository
 from omoi_os.forges.local import claims
-from omoi_os.forges.local.held_refs import hold
+from omoi_os.forges.local.branch_lock import hold
 
 _CLONE_SECONDS = 600
 #: A seed is chosen by an administrator and may be large.
@@ -97,11 +97,9 @@ def seed_path(seed: str, root: Path) -> Path:
     """Return the folder that a seed names. Raise `ForgeError` unless it is local and of no other project."""
     path = Path(seed.removeprefix("file://"))
     if not path.is_absolute():
-        raise ForgeError(
-            f"the local forge cannot be seeded from {seed!r}: give the absolute path of a local repository"
-        )
+        raise ForgeError(f"the local forge cannot import {seed!r}: give the absolute path of a local repository")
     if path.resolve().is_relative_to(root.resolve()):
-        raise ForgeError(f"the local forge cannot be seeded from {seed!r}: it belongs to another project")
+        raise ForgeError(f"the local forge cannot import {seed!r}: it belongs to another project")
     return path
 
 

@@ -127,7 +127,7 @@ class Reducer:
 
     def _block(self, block: object, depth: int) -> Object:
         if not isinstance(block, dict) or depth > _MAX_BLOCK_DEPTH:
-            raise RequestError("content must be a text or a list of blocks")
+            raise RequestError("content must be a string or a list of blocks")
         kind = block.get("type")
         keys = self._block_keys(kind, block)
         kept = _kept(block, {"type", *keys})
@@ -135,7 +135,7 @@ class Reducer:
             kept["source"] = self._source(kept.get("source"), depth)
         elif kind in ("tool_result", "search_result"):
             if not isinstance(kept.get("source", ""), str):
-                raise RequestError("the source of a search_result must be a text")
+                raise RequestError("the source of a search_result must be a string")
             if "content" in kept:
                 kept["content"] = self._content(kept["content"], "content", depth + 1)
         elif kind in ("tool_addition", "tool_removal"):
@@ -187,7 +187,7 @@ class Reducer:
             kept["cache_control"] = _kept(kept["cache_control"], allowed.OBJECT_FIELDS["cache_control"])
         kind = kept.get("type")
         if kind is not None and not isinstance(kind, str):
-            raise RequestError("the type of a tool must be a text")
+            raise RequestError("the type of a tool must be a string")
         if kind is None or allowed.TOOLS.fullmatch(kind):
             return kept
         if not self._tools.fullmatch(kind):

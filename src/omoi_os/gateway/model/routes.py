@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import ClientError, ClientResponse, web
 
-from omoi_os.errors import Forbidden, RequestError
+from omoi_os.errors import CredentialError, Forbidden, RequestError
 from omoi_os.gateway.callers import Caller
 from omoi_os.gateway.context import PARTS, Parts
 from omoi_os.gateway.full_disk import wait_for_space
@@ -18,6 +18,7 @@ from omoi_os.gateway.model.metered.estimates import cap_output
 from omoi_os.gateway.model.metered.payers import SandboxPayer
 from omoi_os.gateway.model.requests import Reducer, filter_betas, read_request, write_request
 from omoi_os.gateway.problems import FINAL, model_error
+from omoi_os.masking import MASK, Masker
 from omoi_os.protocol.messages import ids_in
 from omoi_os.sandboxes import metering
 from omoi_os.sandboxes.lifecycle import Purpose
@@ -68,15 +69,18 @@ async def post_message(request: web.Request) -> web.StreamResponse:
     parts = request.app[PARTS]
     caller = await parts.callers.identify(request)
     if caller.purpose is not Purpose.WORK:
-        raise Forbidden("only a sandbox that works on a task may call the model")
+        raise Forbidden("only a sandbox in which an agent works may call the model")
     if "Content-Encoding" in request.headers:
         raise RequestError("send the body without Content-Encoding")
     await wait_for_space(parts)
     await parts.model_slots.take(caller.sandbox_id)
     call: MeteredCall | None = None
     try:
-        payer = SandboxPayer(caller.sandbox_id, caller.title, caller.description)
-        call = await parts.models.call(payer, CallPurpose.AGENT)
+        payer = SandboxPayer(caller.sandbox_id, caller.title, caller.description, caller.user_id, caller.model)
+        try:
+            call = await parts.models.call(payer, CallPurpose.AGENT)
+        except CredentialError as error:
+            return await _refuse(parts, caller, str(error))
         allowance = await _read_allowance(parts, caller)
         if sentence := allowance.why_not():
             return await _refuse(parts, caller, sentence)
@@ -155,7 +159,9 @@ async def _prepare(raw: bytes, caller: Caller, call: MeteredCall, parts: Parts) 
 
 def _reduce(raw: bytes, caller: Caller, call: MeteredCall, parts: Parts) -> _Prepared:
     content = Reducer(caller.model_features).reduce(read_request(raw))
-    if not call.upstream.scripted and parts.settings.model is not None:
+    if call.upstream.model is not None:
+        content["model"] = call.upstream.model
+    elif not call.upstream.scripted and parts.settings.model is not None:
         content["model"] = caller.model or parts.settings.model
     model = content.get("model")
     if not isinstance(model, str):
@@ -232,14 +238,14 @@ async def _pass_whole(answer: ClientResponse, caller: Caller, call: MeteredCall,
     except (ClientError, TimeoutError) as error:
         return model_error(502, f"The model's answer was cut off ({type(error).__name__}). Retry in a moment.")
     if HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.BAD_REQUEST:
-        return model_error(502, "The model's host sent a redirect, which is not followed. Check ANTHROPIC_BASE_URL.")
+        return model_error(502, "The model's host sent a redirect, which is not followed. Check the base URL.")
     headers = _response_headers(answer)
     if answer.status != HTTPStatus.OK:
         # The host may repeat the key in an error.
-        body = (await off_loop(parts.masker.mask_text, body.decode(errors="replace"))).encode()
+        body = (await off_loop(_masked, body, call.upstream.key, parts.masker)).encode()
     final = call.upstream.scripted and answer.headers.get(REFUSAL) is not None
     if answer.status in _FINAL_STATUSES or final:
-        await _store_refusal(parts, caller, _message_of(body, answer.status))
+        await _store_refusal(parts, caller, _message_of(body, answer.status, check=call.upstream.source))
         headers |= FINAL
     return web.Response(status=answer.status, body=body, headers=headers)
 
@@ -249,11 +255,17 @@ async def _store_refusal(parts: Parts, caller: Caller, sentence: str) -> None:
         await metering.store_refusal(session, caller.sandbox_id, sentence)
 
 
-def _message_of(body: bytes, status: int) -> str:
+def _masked(body: bytes, key: str | None, masker: Masker) -> str:
+    """Return an error without the call's own key, which the process may no longer know, and without other secrets."""
+    text = body.decode(errors="replace")
+    return masker.mask_text(text.replace(key, MASK) if key else text)
+
+
+def _message_of(body: bytes, status: int, *, check: str) -> str:
     try:
         message = json.loads(body)["error"]["message"]
     except (ValueError, RecursionError, LookupError, TypeError):
         message = None
     if not isinstance(message, str) or not message:
-        message = f"The model's host refused with status {status}. Check ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL."
+        message = f"The model's host refused with status {status}. Check {check}."
     return message[:_MAX_REFUSAL_CHARACTERS].replace("\x00", "")

@@ -160,7 +160,7 @@ def _common_environment(settings: Settings, work: Work) -> dict[str, str]:
         "TERM": "dumb",
         "SANDBOX_ID": work.sandbox.id,
         "TASK_ID": str(task.id),
-        "USER_ID": str(project.created_by),
+        "USER_ID": str(work.ticket.created_by),
         "PROJECT_ID": str(project.id),
         "GITHUB_REPO_OWNER": project.github_owner or "",
         "GITHUB_REPO_NAME": project.github_repo or "",

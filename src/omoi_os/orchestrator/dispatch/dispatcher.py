@@ -3,16 +3,17 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from omoi_os.credentials.resolver import ModelName, model_names
 from omoi_os.errors import ForgeError, ProviderError, ProviderUnavailable, RepositoryDamaged
 from omoi_os.forges.registry import make_forge, make_mirrors
 from omoi_os.orchestrator.context import Context
@@ -31,7 +32,6 @@ from omoi_os.sandboxes import repository as sandboxes_repository
 from omoi_os.sandboxes import salvages
 from omoi_os.sandboxes import service as sandboxes
 from omoi_os.sandboxes.lifecycle import ENDED, Purpose, SandboxState
-from omoi_os.sandboxes.models import Sandbox
 from omoi_os.sandboxes.service import Origin
 from omoi_os.tasks import queue as turns
 from omoi_os.tasks import repository as tasks_repository
@@ -48,6 +48,9 @@ LEASE = timedelta(minutes=2)
 PROVIDER_PAUSE = timedelta(seconds=RETRY_SECONDS)
 #: How long a task that could not be claimed is postponed, so that the rest of its project continues.
 CLAIM_PAUSE = timedelta(minutes=1)
+
+#: Claims one task for its author's model; returns None if that is not possible now.
+Assign = Callable[[AsyncSession, Context, Ready, ModelName], Awaitable[Work | None]]
 
 
 async def dispatch(context: Context) -> None:
@@ -70,13 +73,20 @@ async def claim(context: Context) -> list[Work]:
 
 async def _claim(context: Context) -> tuple[list[Work], set[str]]:
     """Return the claimed tasks, and the providers that must be created before more can be claimed."""
+    try:
+        return await _claim_in_turn(context, assign=_assign)
+    except Exception:  # noqa: BLE001  one of the tasks; the second pass finds and names it
+        return await _claim_in_turn(context, assign=_assign_apart)
+
+
+async def _claim_in_turn(context: Context, *, assign: Assign) -> tuple[list[Work], set[str]]:
     claimed: list[Work] = []
     unknown: set[str] = set()
     left_out: set[UUID] = set(context.quotas.full)
     async with context.sessions() as session, session.begin():
         await tasks_repository.lock_claims(session)
         # Look again: tasks of projects at their limit, or left out, may have hidden those of other projects.
-        while await _claim_some(session, context, claimed, unknown, left_out):
+        while await _claim_some(session, context, claimed, unknown, left_out, assign=assign):
             pass
         if claimed:
             await turns.record_turns(session, {work.project.id for work in claimed}, now=context.now())
@@ -84,11 +94,18 @@ async def _claim(context: Context) -> tuple[list[Work], set[str]]:
 
 
 async def _claim_some(
-    session: AsyncSession, context: Context, claimed: list[Work], unknown: set[str], left_out: set[UUID]
+    session: AsyncSession,
+    context: Context,
+    claimed: list[Work],
+    unknown: set[str],
+    left_out: set[UUID],
+    *,
+    assign: Assign,
 ) -> bool:
     """Claim the next candidates that fit the limits. Return whether another look may find more."""
     limit = context.settings.max_concurrent_tasks
     ready = await turns.ready_tasks(session, now=context.now(), without=left_out, limit=limit)
+    models = await model_names(session, context.settings, {each.ticket.created_by for each in ready})
     taken = Counter[UUID]()
     newly_left_out: set[UUID] = set()
     for each in ready:
@@ -106,7 +123,7 @@ async def _claim_some(
         )
         if free_slots <= 0 or free_slots_in_project <= 0 or project.id in newly_left_out:
             continue
-        work = await _assign_apart(session, context, each)
+        work = await assign(session, context, each, models[each.ticket.created_by])
         if work is None:
             newly_left_out.add(project.id)
             continue
@@ -124,18 +141,21 @@ def _provider_of(context: Context, project: Project) -> str | None:
     return None
 
 
-async def _assign_apart(session: AsyncSession, context: Context, ready: Ready) -> Work | None:
-    """Claim one task in a savepoint; postpone it if that fails, without affecting the others."""
+async def _assign_apart(session: AsyncSession, context: Context, ready: Ready, model: ModelName) -> Work | None:
+    """Claim one task in a savepoint; postpone it if that fails, without affecting the others.
+
+    It takes two more round trips, so it is used only after claiming without savepoints has failed.
+    """
     task_id = ready.task.id
     with context.health.isolated(f"task {task_id}"):
         async with session.begin_nested():
-            return await _assign(session, context, ready)
+            return await _assign(session, context, ready, model)
     later = {"not_before": context.now() + CLAIM_PAUSE}
     await session.execute(update(Task).where(Task.id == task_id).values(later))
     return None
 
 
-async def _assign(session: AsyncSession, context: Context, ready: Ready) -> Work | None:
+async def _assign(session: AsyncSession, context: Context, ready: Ready, model: ModelName) -> Work | None:
     """Claim one task; postpone it with the reason if its provider is unavailable."""
     now = context.now()
     task, ticket, project = ready.task, ready.ticket, ready.project
@@ -153,7 +173,7 @@ async def _assign(session: AsyncSession, context: Context, ready: Ready) -> Work
     origin = Origin(
         provider=provider.name,
         site=provider.site,
-        model=context.settings.model_for(task.model),
+        model=model.for_task(task.model),
         budget_usd=budget_of(context.settings, project, ticket),
         unsaved_work_of=tuple(unsaved),
         warm=await pool.take(session, context, provider) if context.settings.warm_sandboxes else None,
@@ -186,7 +206,7 @@ async def spawn(context: Context, work: Work) -> None:
             # The sandbox borrows objects from the mirror, so bring that up to date first.
             await make_mirrors(project.forge, context.settings).open(repository)
             await repositories.require_whole(context, project)
-            if not await task_branch.ensure_branch(context, work, forge) or not await _still_wanted(context, work):
+            if not await task_branch.ensure_branch(context, work, forge):
                 return
             ref = await _create(context, work)
     except RepositoryDamaged as error:
@@ -251,14 +271,6 @@ async def record_started(
             await sandboxes.mark_started(
                 session, context.bus, sandbox, provider_ref=ref, details=told, now=context.now()
             )
-
-
-async def _still_wanted(context: Context, work: Work) -> bool:
-    """Return whether the claim is still valid: no other attempt, no cancellation. Asked right before creation."""
-    async with context.sessions() as session:
-        query = select(Task.fence, Sandbox.status).join(Sandbox, Sandbox.task_id == Task.id)
-        fence, status = (await session.execute(query.where(Sandbox.id == work.sandbox.id))).one()
-        return bool(fence == work.sandbox.fence and status == SandboxState.CREATING)
 
 
 async def _creation_failed(context: Context, work: Work, *, reason: str, final: bool = False) -> None:

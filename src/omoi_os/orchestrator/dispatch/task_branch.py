@@ -2,11 +2,15 @@
 
 import logging
 
+from sqlalchemy import ColumnElement, select, update
+
 from omoi_os.errors import BranchTaken, ForgeError
 from omoi_os.forges.base import Forge
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import Work
 from omoi_os.projects.addresses import repository_of
+from omoi_os.sandboxes.lifecycle import SandboxState
+from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks import repository as tasks_repository
 from omoi_os.tasks import service as tasks
 from omoi_os.tasks.models import Task
@@ -20,12 +24,13 @@ _TRIES = 10
 async def ensure_branch(context: Context, work: Work, forge: Forge) -> bool:
     """Create the task's branch under a free name and record that it belongs to the task; later attempts keep it.
 
-    Return False if the attempt was superseded meanwhile. Raise `ForgeError` if no branch could be created.
+    Return whether the sandbox is still wanted, asked last: False after a cancellation, or if another attempt has
+    superseded this one. Raise `ForgeError` if no branch could be created.
     """
     repository = repository_of(work.project)
     if work.task.branch_created:
         await forge.create_branch(repository, work.task.branch_name or "")
-        return True
+        return await _is_wanted(context, work)
     for _ in range(_TRIES):
         name = work.task.branch_name or ""
         try:
@@ -43,20 +48,33 @@ async def _rename(context: Context, work: Work, existing: frozenset[str]) -> boo
     """Store a new name before its branch is created, so that the task continues with it after a crash."""
     async with context.sessions() as session, session.begin():
         task = await tasks_repository.lock(session, work.task.id)
-        if not _is_current(task, work) or task.branch_created:
+        if task.fence != work.sandbox.fence or task.branch_created:
             return False
         work.task.branch_name = await tasks.rename_branch(session, task, work.ticket, existing=existing)
     return True
 
 
 async def _record_created(context: Context, work: Work) -> bool:
+    """Record that the branch exists and return whether the sandbox is still wanted, in one statement."""
     async with context.sessions() as session, session.begin():
-        task = await tasks_repository.lock(session, work.task.id)
-        if not _is_current(task, work):
+        recorded = update(Task).where(*_wanted(work)).values(branch_created=True).returning(Task.id)
+        if (await session.execute(recorded, execution_options={"synchronize_session": False})).first() is None:
             return False
-        task.branch_created = work.task.branch_created = True
+    work.task.branch_created = True
     return True
 
 
-def _is_current(task: Task, work: Work) -> bool:
-    return task.fence == work.sandbox.fence
+async def _is_wanted(context: Context, work: Work) -> bool:
+    async with context.sessions() as session:
+        return (await session.execute(select(Task.id).where(*_wanted(work)))).first() is not None
+
+
+def _wanted(work: Work) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions under which the claim is still valid: no other attempt, no cancellation."""
+    return (
+        Task.id == work.task.id,
+        Task.fence == work.sandbox.fence,
+        Sandbox.task_id == Task.id,
+        Sandbox.id == work.sandbox.id,
+        Sandbox.status == SandboxState.CREATING,
+    )

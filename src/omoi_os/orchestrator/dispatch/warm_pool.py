@@ -11,7 +11,7 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.errors import ProviderError, ProviderUnavailable
-from omoi_os.health.presence import is_present
+from omoi_os.health.orchestrator_presence import is_present
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import make_spec
 from omoi_os.protocol.paths import HOME

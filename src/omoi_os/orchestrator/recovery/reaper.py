@@ -51,7 +51,7 @@ async def reap(context: Context) -> None:
         context.jobs.start("usage", partial(_record_usage, context))
 
 
-async def _look_at(context: Context, row: Sandbox, task: Task, age: "Age", *, now: datetime) -> None:
+async def _look_at(context: Context, row: Sandbox, task: Task | None, age: "Age", *, now: datetime) -> None:
     reason = overdue(context, row, task, age)
     if reason is not None:
         async with context.sessions() as session, session.begin():
@@ -101,24 +101,26 @@ def ages_of(context: Context, rows: Sequence[Sandbox], *, now: datetime) -> dict
     return {key: Age(created[key], worked[marks[key]], reachable) for key in found}
 
 
-def overdue(context: Context, row: Sandbox, task: Task, age: Age) -> str | None:
+def overdue(context: Context, row: Sandbox, task: Task | None, age: Age) -> str | None:
     """Return why a sandbox must be stopped although it is alive, or None.
 
-    The provider ends a sandbox at its lifetime; this covers a provider that did not.
+    The provider ends a sandbox at its lifetime; this covers a provider that did not. A sandbox without a task serves a
+    spec and works until it ends.
     """
     if row.status != SandboxState.RUNNING:
         return None
     settings = context.settings
     if row.event_bytes >= settings.sandbox_events_mb << 20:
-        return f"its events add up to its quota of {settings.sandbox_events_mb} MB (OMOI_SANDBOX_EVENTS_MB)"
+        return f"its events have reached their quota of {settings.sandbox_events_mb} MB (OMOI_SANDBOX_EVENTS_MB)"
     too_old = age.since_created > settings.sandbox_lifetime_seconds + LIFETIME_SLACK.total_seconds()
     if too_old and age.reachable > LIFETIME_SLACK.total_seconds():
         return f"older than its lifetime of {settings.sandbox_lifetime_seconds} s"
     if row.purpose != Purpose.WORK:
         return None
-    if task.status == TaskState.RUNNING and age.idle > settings.stuck_after_seconds:
+    works = task is None or task.status == TaskState.RUNNING
+    if works and age.idle > settings.stuck_after_seconds:
         return f"stuck: running, but no work for {age.idle:.0f} s"
-    if task.status != TaskState.RUNNING and age.idle > settings.idle_after_seconds:
+    if not works and age.idle > settings.idle_after_seconds:
         return f"idle for {age.idle:.0f} s"
     return None
 

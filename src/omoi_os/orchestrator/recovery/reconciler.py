@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 
 from omoi_os.errors import ProviderUnavailable, SandboxGone
-from omoi_os.health.presence import is_present
+from omoi_os.health.orchestrator_presence import is_present
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch import warm_pool as pool
 from omoi_os.orchestrator.dispatch.dispatcher import record_started
@@ -85,11 +85,13 @@ async def _find(context: Context, row: Sandbox, present: Sequence[ListedSandbox]
     return ref
 
 
-async def _stop_what_is_over(context: Context, row: Sandbox, task: Task) -> Sandbox:
-    """Request the stop of a sandbox that is no longer needed, and return its current row.
+async def _stop_what_is_over(context: Context, row: Sandbox, task: Task | None) -> Sandbox:
+    """Request the stop of a sandbox whose task no longer needs it, and return its current row.
 
     A worker whose task is completed has time to exit by itself first.
     """
+    if task is None:
+        return row
     superseded = row.purpose == Purpose.WORK and row.fence != task.fence
     over = task.status in TERMINAL
     if task.status == TaskState.COMPLETED and row.last_work_at is not None:
@@ -104,12 +106,15 @@ async def _stop_what_is_over(context: Context, row: Sandbox, task: Task) -> Sand
         )
 
 
-async def _is_in_use(context: Context, row: Sandbox, task: Task) -> bool:
-    """Return whether a running orchestrator is creating or using this sandbox right now."""
+async def _is_in_use(context: Context, row: Sandbox, task: Task | None) -> bool:
+    """Return whether a running orchestrator is creating or using this sandbox right now.
+
+    Only the lease of its task shows that another orchestrator does.
+    """
     if context.jobs.running(f"spawn {row.id}"):
         return True
     verifying = row.purpose == Purpose.VERIFY and row.status != SandboxState.STOPPING
-    if not verifying and row.status != SandboxState.CREATING:
+    if task is None or (not verifying and row.status != SandboxState.CREATING):
         return False
     if task.lease_owner is None or task.lease_expires_at is None or task.lease_expires_at <= context.now():
         return False
@@ -158,5 +163,5 @@ async def _is_orphaned(context: Context, provider: SandboxProvider, listed: List
     """Return whether a sandbox at the provider belongs to a row that has ended, or to none at all."""
     async with context.sessions() as session:
         return not await sandboxes_repository.is_wanted(
-            session, provider=provider.name, ref=listed.ref, spec_id=listed.id
+            session, provider=provider.name, ref=listed.ref, created_as=listed.id
         )

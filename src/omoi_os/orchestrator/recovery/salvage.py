@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from functools import partial
+from uuid import UUID
 
 from sqlalchemy import func, select
 
 from omoi_os.errors import ProviderError, ProviderUnavailable, SandboxGone
 from omoi_os.health import warnings
-from omoi_os.health.presence import is_present
+from omoi_os.health.orchestrator_presence import is_present
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.dispatch.assignments import Work, work_environment
 from omoi_os.orchestrator.recovery import sandbox_rows
+from omoi_os.orchestrator.recovery.salvage_summary import summarise
 from omoi_os.projects.models import Project
 from omoi_os.providers.base import Keeping, SandboxProvider, SandboxRef
 from omoi_os.sandboxes import repository as sandboxes_repository
@@ -74,33 +76,36 @@ async def run(context: Context, row: Sandbox, ref: SandboxRef, *, renewed: bool)
     """Run the salvage program in the sandbox: stop the worker, push unfinished work, send the transcript and the spool.
 
     Return why not everything is saved, or None. With `renewed` the program gets a new token and its whole environment,
-    because the first token is no longer known or no longer valid. Raise `SandboxGone` if the sandbox does not exist.
+    because the first token is no longer known or no longer valid. Without a task there is no assignment to send again:
+    a sandbox that serves a spec uses the environment that it was started with. Raise `SandboxGone` if the sandbox does
+    not exist.
     """
     provider = context.providers.get(row.provider)
     argv = salvage_argv(provider.runtime.python, provider.runtime.source)
-    stdin = json.dumps(dict(await _environment(context, row, provider))).encode() if renewed else b""
+    stdin = b""
+    if renewed and row.task_id is not None:
+        stdin = json.dumps(dict(await _environment(context, row, row.task_id, provider))).encode()
     try:
         result = await provider.exec(ref, argv, stdin=stdin, timeout=SALVAGE_TIMEOUT)
     except SandboxGone:
         raise
     except (ProviderError, TimeoutError) as error:
         return context.masker.mask_text(str(error))
-    said = (result.stdout if result.exit_code == 0 else result.stderr).decode(errors="replace").strip()[-2000:]
-    said = context.masker.mask_text(said)
     if result.exit_code == 0:
-        log.info("sandbox %s: salvaged: %s", row.id, said)
+        log.info("sandbox %s: %s", row.id, summarise(result.stdout))
         return None
+    said = context.masker.mask_text(result.stderr.decode(errors="replace").strip())[-2000:]
     return said or f"the salvage program ended with exit code {result.exit_code}"
 
 
-async def _environment(context: Context, row: Sandbox, provider: SandboxProvider) -> Mapping[str, str]:
+async def _environment(context: Context, row: Sandbox, task_id: UUID, provider: SandboxProvider) -> Mapping[str, str]:
     """Return the worker's environment with a new token. Only the orchestrator with the lease may create one."""
     async with context.sessions() as session, session.begin():
         sandbox = await sandboxes_repository.lock(session, row.id)
         salvage = await salvages.get(session, row.id)
         if salvage is None or salvage.lease_owner != context.owner:
             raise ProviderUnavailable(f"another orchestrator is salvaging sandbox {row.id}")
-        task = await session.get_one(Task, sandbox.task_id)
+        task = await session.get_one(Task, task_id)
         ticket = await session.get_one(Ticket, task.ticket_id)
         project = await session.get_one(Project, task.project_id)
         token = await sandboxes.renew_token(session, sandbox)

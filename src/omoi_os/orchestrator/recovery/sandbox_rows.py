@@ -9,8 +9,11 @@ from omoi_os.sandboxes.models import Sandbox
 from omoi_os.tasks.models import Task
 
 
-async def alive(context: Context, provider: SandboxProvider) -> list[tuple[Sandbox, Task]]:
-    """Return the alive sandboxes of a provider at its site, each with its task, leaving out unreadable rows."""
+async def alive(context: Context, provider: SandboxProvider) -> list[tuple[Sandbox, Task | None]]:
+    """Return the alive sandboxes of a provider at its site, each with its task if it has one.
+
+    Leave out unreadable rows.
+    """
     where = {"provider": provider.name, "site": provider.site}
     try:
         async with context.sessions() as session:
@@ -18,7 +21,7 @@ async def alive(context: Context, provider: SandboxProvider) -> list[tuple[Sandb
     except (SQLAlchemyError, ValueError, TypeError):
         async with context.sessions() as session:
             ids = await sandboxes_repository.alive_ids(session, **where)
-    found: list[tuple[Sandbox, Task]] = []
+    found: list[tuple[Sandbox, Task | None]] = []
     for sandbox_id in ids:
         with context.health.isolated(f"sandbox {sandbox_id}"):
             async with context.sessions() as session:

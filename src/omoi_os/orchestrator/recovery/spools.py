@@ -14,13 +14,13 @@ from omoi_os.protocol.paths import BLOBS, SPOOL
 from omoi_os.protocol.spool import FORGOTTEN, Stored, damaged, walk
 from omoi_os.providers.base import SandboxProvider, SandboxRef
 from omoi_os.sandboxes import repository as sandboxes_repository
+from omoi_os.sandboxes.artifacts import blobs
 from omoi_os.sandboxes.ingest import careful_path
 from omoi_os.sandboxes.ingest.event_log import append_platform_event
 from omoi_os.sandboxes.ingest.numbering import REJECTED
 from omoi_os.sandboxes.ingest.quota import UNIT_BYTES, Quota
 from omoi_os.sandboxes.lifecycle import ENDED
 from omoi_os.sandboxes.models import Sandbox
-from omoi_os.sandboxes.outcomes import blobs
 from omoi_os.system.off_loop import off_loop
 
 log = logging.getLogger(__name__)

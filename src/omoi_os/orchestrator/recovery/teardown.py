@@ -82,6 +82,8 @@ async def _salvage(context: Context, row: Sandbox, ref: SandboxRef, *, renewed: 
 
 
 async def _is_superseded(context: Context, row: Sandbox) -> bool:
+    if row.task_id is None:
+        return False
     async with context.sessions() as session:
         return (await session.get_one(Task, row.task_id)).fence != row.fence
 
@@ -98,11 +100,11 @@ async def finish(context: Context, row: Sandbox, ref: SandboxRef | None, report:
         await salvage.give_up(context, row.id, reason="the sandbox no longer exists")
     async with context.sessions() as session, session.begin():
         sandbox = await sandboxes_repository.lock(session, row.id)
-        task = await tasks_repository.lock(session, sandbox.task_id)
+        task = await tasks_repository.lock(session, sandbox.task_id) if sandbox.task_id is not None else None
         kept = await _kept(session, sandbox, task, reached=ref is not None)
         if sandbox.status not in ENDED:
             await _close(session, context, sandbox, task, report)
-            if kept is not None:
+            if kept is not None and task is not None:
                 # Submitted work is already on its branch, so the next attempt need not wait.
                 waits = not report.detail and EventType.AGENT_COMPLETED not in sandbox.event_counts
                 await _wait_for(session, context, task, kept, waits=waits)
@@ -114,7 +116,7 @@ async def finish(context: Context, row: Sandbox, ref: SandboxRef | None, report:
         await context.providers.get(row.provider).destroy(ref)
 
 
-async def _kept(session: AsyncSession, sandbox: Sandbox, task: Task, *, reached: bool) -> SandboxSalvage | None:
+async def _kept(session: AsyncSession, sandbox: Sandbox, task: Task | None, *, reached: bool) -> SandboxSalvage | None:
     """Return the salvage record if the disk must be kept: not if the agent never started or the task is completed.
 
     `reached` means that the spool was read, so that every event of the worker is known.
@@ -123,7 +125,7 @@ async def _kept(session: AsyncSession, sandbox: Sandbox, task: Task, *, reached:
     if found is None or found.state not in UNSAVED:
         return None
     never_started = reached and EventType.AGENT_STARTED not in sandbox.event_counts
-    if task.status == TaskState.COMPLETED or never_started:
+    if never_started or (task is not None and task.status == TaskState.COMPLETED):
         await session.delete(found)
         return None
     return found
@@ -148,14 +150,27 @@ async def _wait_for(session: AsyncSession, context: Context, task: Task, kept: S
     await session.flush()
 
 
-async def _close(session: AsyncSession, context: Context, sandbox: Sandbox, task: Task, report: SandboxReport) -> None:
-    now, bus = context.now(), context.bus
-    current = sandbox.purpose == Purpose.WORK and task.fence == sandbox.fence
-    done = current and task.status in (TaskState.VERIFYING, TaskState.COMPLETED)
+async def _close(
+    session: AsyncSession, context: Context, sandbox: Sandbox, task: Task | None, report: SandboxReport
+) -> None:
+    """Close the row of a sandbox, and decide what happens to the task whose current attempt it was."""
+    current = task if task is not None and _is_current(sandbox, task) else None
+    done = current is not None and current.status in (TaskState.VERIFYING, TaskState.COMPLETED)
     state, reason = _outcome(sandbox, report, done=done)
-    await sandboxes.end(session, bus, sandbox, state=state, reason=reason, now=now)
-    if not current or task.status not in (TaskState.ASSIGNED, TaskState.RUNNING):
-        return
+    await sandboxes.end(session, context.bus, sandbox, state=state, reason=reason, now=context.now())
+    if current is not None and current.status in (TaskState.ASSIGNED, TaskState.RUNNING):
+        await _move_on(session, context, sandbox, current, report, reason=reason)
+
+
+def _is_current(sandbox: Sandbox, task: Task) -> bool:
+    return sandbox.purpose == Purpose.WORK and task.fence == sandbox.fence
+
+
+async def _move_on(
+    session: AsyncSession, context: Context, sandbox: Sandbox, task: Task, report: SandboxReport, *, reason: str
+) -> None:
+    """Fail a task whose attempt has ended without a result, or return it to the queue."""
+    now, bus = context.now(), context.bus
     allowance = Allowance(
         budget_usd=sandbox.budget_usd,
         spent_usd=task.cost_usd,
@@ -198,9 +213,9 @@ def _outcome(sandbox: Sandbox, report: SandboxReport, *, done: bool) -> tuple[Sa
         # The result was verified before the worker ended, and the task has moved on.
         return SandboxState.STOPPED, "its work is done"
     if report.reason == EndReason.OUT_OF_MEMORY:
-        return SandboxState.LOST, "the sandbox ran out of memory: raise SANDBOX_MEMORY_GB or ask for less"
+        return SandboxState.LOST, "the sandbox ran out of memory: raise SANDBOX_MEMORY_GB or make the task smaller"
     if report.reason == EndReason.DISK_FULL:
-        return SandboxState.LOST, "the sandbox used up its disk: raise SANDBOX_DISK_GB or ask for less"
+        return SandboxState.LOST, "the sandbox used up its disk: raise SANDBOX_DISK_GB or make the task smaller"
     if report.reason == EndReason.LIFETIME:
         return SandboxState.LOST, "the sandbox reached the end of its lifetime (SANDBOX_LIFETIME_SECONDS)"
     if report.reason == EndReason.SIGNALLED:

@@ -23,12 +23,17 @@ async def has_free_space(context: Context) -> bool:
     """Return whether new work may start. Report a lack of space, and clear the warning when there is space again."""
     found = measure(context)
     state = "low" if found.is_low else "enough"
-    is_new = context.timers.lasting("disk", {state})[state] == 0
-    if is_new and found.is_low:
-        log.warning("%s", found.describe())
-    if context.timers.is_due("report disk", every=CONFIRM_SECONDS) or is_new:
+    if context.timers.lasting("disk", {state})[state] == 0:
+        if found.is_low:
+            log.warning("%s", found.describe())
         await _report(context, found)
     return not found.is_low
+
+
+async def confirm_free_space(context: Context) -> None:
+    """Confirm the warning, or that there is none, every `CONFIRM_SECONDS`."""
+    if context.timers.is_due("report disk", every=CONFIRM_SECONDS):
+        await _report(context, measure(context))
 
 
 async def _report(context: Context, found: Space) -> None:

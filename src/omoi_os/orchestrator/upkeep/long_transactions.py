@@ -4,7 +4,7 @@ import logging
 
 from omoi_os.health import warnings
 from omoi_os.orchestrator.context import Context
-from omoi_os.stream import horizon
+from omoi_os.stream import open_transactions
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ async def report_long_transactions(context: Context, *, long_seconds: float = LO
     if not context.timers.is_due("transactions", every=CHECK_SECONDS):
         return
     async with context.sessions() as session, session.begin():
-        found = await horizon.long_transactions(await session.connection(), seconds=long_seconds)
+        found = await open_transactions.long_transactions(await session.connection(), seconds=long_seconds)
         open_for = context.timers.lasting("open transactions", {each.xid for each in found})
         long = [each for each in found if each.since is not None or open_for[each.xid] >= long_seconds]
         reported_for = context.timers.lasting("reported transactions", {each.xid for each in long})

@@ -54,14 +54,14 @@ class Quotas:
         remedy = "delete projects, shorten retention_days"
         if self.all_full:
             return (
-                f"everything stored adds up to {total / _GIB:.1f} GB of {settings.storage_gb:g} GB (OMOI_STORAGE_GB), "
+                f"stored data takes {total / _GIB:.1f} GB of {settings.storage_gb:g} GB (OMOI_STORAGE_GB), "
                 f"so no task starts: {remedy} or raise the quota"
             )
         if self.full:
             project = min(self.full)
             more = f" and {len(self.full) - 1} more" if len(self.full) > 1 else ""
             return (
-                f"the events, blobs and transcripts of project {project}{more} add up to their quota of "
+                f"the events, blobs and transcripts of project {project}{more} have reached their quota of "
                 f"{settings.project_storage_gb:g} GB (OMOI_PROJECT_STORAGE_GB), so no task of it starts: shorten its "
                 "retention_days or raise the quota"
             )

@@ -139,9 +139,10 @@ async def _check_out(provider: SandboxProvider, ref: SandboxRef, *, url: str, co
         )
         if result.exit_code == 0:
             return
-        log.info("checkout %d of %s: %s", number, commit, result.stderr.decode(errors="replace").strip())
+        said = result.stderr.decode(errors="replace").strip()
+        log.debug("try %d to check out commit %s in sandbox %s failed: %s", number, commit, ref, said)
         await asyncio.sleep(CHECKOUT_PAUSE_SECONDS * 2**number)
-    raise ProviderError(f"commit {commit} could not be checked out: {result.stderr.decode(errors='replace').strip()}")
+    raise ProviderError(f"commit {commit} could not be checked out: {said}")
 
 
 async def _run_check(context: Context, provider: SandboxProvider, ref: SandboxRef, command: str) -> Check:

@@ -6,7 +6,7 @@ from functools import partial
 from uuid import UUID
 
 from omoi_os.errors import RepositoryDamaged
-from omoi_os.health.presence import is_present
+from omoi_os.health.orchestrator_presence import is_present
 from omoi_os.orchestrator.context import Context
 from omoi_os.orchestrator.upkeep import repository_damage as repositories
 from omoi_os.orchestrator.verification.check_runs import patience

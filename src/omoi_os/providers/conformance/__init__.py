@@ -4,9 +4,10 @@
 Known gaps are reported with their reasons.
 """
 
-from omoi_os.providers.conformance.bench import Bench, Failed, Pace, Targets
-from omoi_os.providers.conformance.check import Check, Guarantee
-from omoi_os.providers.conformance.suite import CHECKS, Outcome, Report, Result, judge, known_gaps, run
+from omoi_os.conformance import Failed, Outcome
+from omoi_os.providers.conformance.bench import Bench, Pace, Targets
+from omoi_os.providers.conformance.guarantees import Check, Guarantee
+from omoi_os.providers.conformance.suite import CHECKS, Report, Result, judge, known_gaps, run
 
 __all__ = [
     "CHECKS",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Self, TypeVar
 
+from omoi_os.conformance import Failed, expect
 from omoi_os.protocol import paths
 from omoi_os.providers.base import ExecResult, Resources, SandboxProvider, SandboxRef, SandboxReport, SandboxSpec
 
@@ -27,16 +28,6 @@ import os, sys, time
 while not (os.path.exists(sys.argv[1]) and os.path.getsize(sys.argv[1])): time.sleep(0.01)
 sys.stdout.write(open(sys.argv[1]).read())
 """
-
-
-class Failed(AssertionError):
-    """The provider violates its contract; the sentence says what was seen."""
-
-
-def expect(condition: object, sentence: str) -> None:
-    """Raise `Failed` with what was seen, unless the condition holds."""
-    if not condition:
-        raise Failed(sentence)
 
 
 @dataclass(frozen=True, slots=True)

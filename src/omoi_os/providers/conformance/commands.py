@@ -2,9 +2,10 @@
 
 import asyncio
 
+from omoi_os.conformance import collector, expect
 from omoi_os.protocol import paths
-from omoi_os.providers.conformance.bench import ENV, Bench, expect
-from omoi_os.providers.conformance.check import Check, Guarantee, collector
+from omoi_os.providers.conformance.bench import ENV, Bench
+from omoi_os.providers.conformance.guarantees import Check, Guarantee
 
 CHECKS: list[Check] = []
 _check = collector(CHECKS)
@@ -82,7 +83,7 @@ async def input_arrives_whole_and_its_end_is_seen(bench: Bench) -> None:
     """Two megabytes of every byte value are passed through unchanged."""
     given = bytes(range(256)) * 8192
     result = await bench.exec(await bench.shared(), ["cat"], stdin=given)
-    expect(result.stdout == given, f"{len(given)} bytes went in, {len(result.stdout)} came out, or others")
+    expect(result.stdout == given, f"{len(given)} bytes went in, {len(result.stdout)} came out, or different ones")
 
 
 @_check(Guarantee.COMMANDS)
@@ -105,7 +106,7 @@ async def much_output_on_both_streams_does_not_lock(bench: Bench) -> None:
     result = await bench.exec(await bench.shared(), bench.code(_FLOOD, str(_BIG)))
     expect(result.exit_code == 0, f"the flood ended with {result.exit_code}")
     for output in (result.stdout, result.stderr):
-        expect(output.startswith(b"first"), "the beginning of the output is lost")
+        expect(output.startswith(b"first"), "the start of the output is lost")
         expect(output.endswith(b"last"), "the end of the output is lost")
         expect(result.truncated or len(output) == _BIG + 9, f"{len(output)} bytes were kept without `truncated`")
 

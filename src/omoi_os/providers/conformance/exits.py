@@ -3,10 +3,11 @@
 import asyncio
 from datetime import timedelta
 
+from omoi_os.conformance import collector, expect
 from omoi_os.protocol import paths
 from omoi_os.providers.base import EndReason
-from omoi_os.providers.conformance.bench import Bench, expect
-from omoi_os.providers.conformance.check import Check, Guarantee, collector
+from omoi_os.providers.conformance.bench import Bench
+from omoi_os.providers.conformance.guarantees import Check, Guarantee
 
 CHECKS: list[Check] = []
 _check = collector(CHECKS)
@@ -82,7 +83,7 @@ async def output_that_nobody_reads_holds_up_nothing(bench: Bench) -> None:
     """A first process that prints megabytes is not blocked."""
     flood = "import os\nfor _ in range(64): os.write(1, bytes(65536)), os.write(2, bytes(65536))"
     report = await bench.end_of(await bench.make(bench.code(flood)))
-    expect(report.exit_code == 0, f"printing much ended as {report}")
+    expect(report.exit_code == 0, f"a process that printed much was reported as {report}")
 
 
 @_check(Guarantee.ENDINGS)
@@ -107,6 +108,8 @@ async def commands_run_after_the_end(bench: Bench) -> None:
         result.stdout == f"work\ngiven\n{paths.WORKSPACE}\nas given\n".encode(),
         f"a command after the end gave {result}",
     )
-    expect(await bench.provider.read_file(ref, f"{paths.HOME}/saved") == b"saved\n", "what it wrote is not there")
+    expect(
+        await bench.provider.read_file(ref, f"{paths.HOME}/saved") == b"saved\n", "the file that it wrote is missing"
+    )
     report = await bench.provider.inspect(ref)
     expect((report.alive, report.exit_code) == (False, 2), f"after a command the end was reported as {report}")

@@ -2,13 +2,14 @@
 
 import asyncio
 
+from omoi_os.conformance import Failed, collector, expect
 from omoi_os.errors import ProviderError
 from omoi_os.protocol import paths
-from omoi_os.providers import prepared as checkouts
+from omoi_os.providers import checkout_folder
 from omoi_os.providers.base import SandboxRef
 from omoi_os.providers.conformance import host
-from omoi_os.providers.conformance.bench import Bench, Failed, expect
-from omoi_os.providers.conformance.check import Check, Guarantee, collector
+from omoi_os.providers.conformance.bench import Bench
+from omoi_os.providers.conformance.guarantees import Check, Guarantee
 
 CHECKS: list[Check] = []
 _check = collector(CHECKS)
@@ -35,16 +36,16 @@ async def big_files_come_back_unchanged(bench: Bench) -> None:
 async def a_workspace_begins_with_its_checkout_or_empty_and_never_changes_it(bench: Bench) -> None:
     """All files of a prepared checkout are there and writable, or none is; the checkout itself never changes."""
     with host.folder() as folder:
-        checkouts.make_folder(folder / "one")
+        checkout_folder.make_folder(folder / "one")
         for name in ("kept", "removed"):
-            (checkouts.tree_of(folder / "one") / name).write_text("prepared\n")
+            (checkout_folder.tree_of(folder / "one") / name).write_text("prepared\n")
         ref = await bench.make(checkout=folder / "one")
         listed = (await bench.sh(ref, "ls -A", cwd=paths.WORKSPACE)).stdout.split()
-        expect(listed in ([], [b"kept", b"removed"]), f"the workspace begins with {listed}")
+        expect(listed in ([], [b"kept", b"removed"]), f"the workspace starts with {listed}")
         change = "echo new >> kept && rm -f removed && echo new > added && ls -A"
         changed = await bench.sh(ref, change, cwd=paths.WORKSPACE)
-        expect(changed.stdout == b"added\nkept\n", f"it cannot be worked in: {changed}")
-        found = {path.name: path.read_text() for path in checkouts.tree_of(folder / "one").iterdir()}
+        expect(changed.stdout == b"added\nkept\n", f"its files cannot be changed: {changed}")
+        found = {path.name: path.read_text() for path in checkout_folder.tree_of(folder / "one").iterdir()}
         expect(found == {"kept": "prepared\n", "removed": "prepared\n"}, f"the checkout was changed: {found}")
         await bench.provider.destroy(ref)
 
@@ -74,7 +75,7 @@ async def unicode_and_odd_names_work(bench: Bench) -> None:
     for name in ("Grüße 思い 🪶", "a b", 'it\'s "x"', "-rf", "$HOME", "%41", "new\nline", ".hidden"):
         await _round_trip(bench, ref, f"{paths.WORKSPACE}/odd/{name}", name.encode())
     seen = await bench.ask(ref, "import json, os; print(json.dumps(len(os.listdir('odd'))))")
-    expect(seen == 8, f"8 files were written and {seen} are there")
+    expect(seen == 8, f"8 files were written and {seen} exist")
 
 
 @_check(Guarantee.FILES)
@@ -86,7 +87,7 @@ async def a_missing_file_is_reported(bench: Bench) -> None:
             content = await bench.within(bench.provider.read_file(ref, path), "read_file")
         except FileNotFoundError:
             continue
-        raise Failed(f"{path} is not there, but was read as {content[:80]!r}")
+        raise Failed(f"{path} does not exist, but was read as {content[:80]!r}")
 
 
 @_check(Guarantee.FILES)
@@ -138,7 +139,10 @@ async def planted_links_lead_to_nothing_of_the_host(bench: Bench) -> None:
 async def _round_trip(bench: Bench, ref: SandboxRef, path: str, content: bytes) -> None:
     await bench.within(bench.provider.write_file(ref, path, content), "write_file")
     found = await bench.within(bench.provider.read_file(ref, path), "read_file")
-    expect(found == content, f"{path!r} was written with {len(content)} bytes and read as {len(found)}, or others")
+    expect(
+        found == content,
+        f"{path!r} was written with {len(content)} bytes and read as {len(found)}, or as different ones",
+    )
 
 
 async def _expect_refused(bench: Bench, ref: SandboxRef, path: str) -> None:

@@ -2,10 +2,11 @@
 
 from pathlib import PurePosixPath
 
+from omoi_os.conformance import collector, expect
 from omoi_os.providers.base import SandboxRef
 from omoi_os.providers.conformance import host
-from omoi_os.providers.conformance.bench import Bench, expect
-from omoi_os.providers.conformance.check import Check, Guarantee, collector
+from omoi_os.providers.conformance.bench import Bench
+from omoi_os.providers.conformance.guarantees import Check, Guarantee
 
 CHECKS: list[Check] = []
 _check = collector(CHECKS)
@@ -85,7 +86,7 @@ async def files_of_other_sandboxes_are_not_seen(bench: Bench) -> None:
     """Files that one sandbox writes wherever it can are not visible in another."""
     one, other = await bench.make(), await bench.make()
     left = await bench.ask(one, _LEAVE, f"omoi-{one}")
-    expect(left, "the first sandbox could write nowhere")
+    expect(left, "the first sandbox could not write a file")
     found = await bench.ask(other, _READ, *left)
     await bench.exec(one, bench.code(_REMOVE, *left))
     expect(not found, f"another sandbox's files were read: {found}")
@@ -156,7 +157,7 @@ async def the_system_cannot_be_changed(bench: Bench) -> None:
         "/proc/sys/kernel/hostname",
     ]
     found = await bench.ask(await bench.shared(), _WRITABLE, *system, *own)
-    expect(not found, f"writable are {', '.join(found)}")
+    expect(not found, f"these paths are writable: {', '.join(found)}")
 
 
 @_check(Guarantee.ISOLATION)

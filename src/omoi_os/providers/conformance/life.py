@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from omoi_os.conformance import Failed, collector, expect
 from omoi_os.errors import ProviderError, SandboxGone
 from omoi_os.protocol import paths
 from omoi_os.providers.base import SandboxRef
-from omoi_os.providers.conformance.bench import Bench, Failed, expect
-from omoi_os.providers.conformance.check import Check, Guarantee, collector
+from omoi_os.providers.conformance.bench import Bench
+from omoi_os.providers.conformance.guarantees import Check, Guarantee
 
 CHECKS: list[Check] = []
 _check = collector(CHECKS)
@@ -22,7 +23,7 @@ async def the_provider_says_what_it_is(bench: Bench) -> None:
     """It has a name, a site, a runtime and a warning, which stay the same."""
     provider, again = bench.provider, bench.factory()
     expect(provider.name and provider.site, f"name is {provider.name!r}, site is {provider.site!r}")
-    expect(provider.site == again.site, f"the site changes from {provider.site!r} to {again.site!r} by a restart")
+    expect(provider.site == again.site, f"a restart changes the site from {provider.site!r} to {again.site!r}")
     for path in (provider.runtime.python, provider.runtime.source):
         expect(path.startswith("/"), f"{path!r} of its runtime is not an absolute path")
     expect(isinstance(provider.has_gateway_socket, bool), f"has_gateway_socket is {provider.has_gateway_socket!r}")
@@ -44,7 +45,7 @@ async def several_sandboxes_are_made_at_once(bench: Bench) -> None:
     refs = await asyncio.gather(*(bench.make() for _ in range(4)))
     expect(len(set(refs)) == 4, f"four sandboxes have the references {refs}")
     alive = [(await bench.provider.inspect(ref)).alive for ref in refs]
-    expect(all(alive), f"of four sandboxes alive are {alive}")
+    expect(all(alive), f"of four sandboxes, these are alive: {alive}")
 
 
 @_check(Guarantee.LIFE)
@@ -54,7 +55,7 @@ async def one_id_is_never_made_twice(bench: Bench) -> None:
     results = await asyncio.gather(*(bench.create(spec) for _ in range(3)), return_exceptions=True)
     made = [result for result in results if isinstance(result, str)]
     refused = [result for result in results if isinstance(result, ProviderError)]
-    expect((len(made), len(refused)) == (1, 2), f"of three that created one id {len(made)} succeeded: {results}")
+    expect((len(made), len(refused)) == (1, 2), f"of three calls that created one id, {len(made)} succeeded: {results}")
     try:
         second: object = await bench.create(spec)
     except ProviderError as error:
@@ -72,9 +73,10 @@ async def only_its_owner_lists_a_sandbox(bench: Bench) -> None:
     others = await bench.make(owner=stranger)
     await bench.end_of(ended)
     expect(
-        await bench.refs(owner) == {alive, ended}, f"{alive} and {ended} were made, listed is {await bench.refs(owner)}"
+        await bench.refs(owner) == {alive, ended},
+        f"{alive} and {ended} were created, and {await bench.refs(owner)} is listed",
     )
-    expect(await bench.refs(stranger) == {others}, f"{others} was made, listed is {await bench.refs(stranger)}")
+    expect(await bench.refs(stranger) == {others}, f"{others} was created, and {await bench.refs(stranger)} is listed")
 
 
 @_check(Guarantee.LIFE)
@@ -107,7 +109,9 @@ async def destroying_twice_succeeds(bench: Bench) -> None:
     ref = await bench.make()
     await asyncio.gather(bench.provider.destroy(ref), bench.provider.destroy(ref))
     await bench.within(bench.provider.destroy(ref), "destroying again")
-    await bench.within(bench.provider.destroy(SandboxRef("omoios-check-never-made")), "destroying what never was")
+    await bench.within(
+        bench.provider.destroy(SandboxRef("omoios-check-never-made")), "destroying a sandbox that never existed"
+    )
     expect(ref not in await bench.refs(), "it was destroyed and is still listed")
 
 
@@ -184,7 +188,7 @@ async def a_program_that_is_not_there_is_reported(bench: Bench) -> None:
         expect(not left, f"a creation that failed left {left}")
         return
     report = await bench.end_of(ref)
-    expect(report.exit_code in (126, 127), f"a first process that is not there was reported as {report}")
+    expect(report.exit_code in (126, 127), f"a first process that does not exist was reported as {report}")
 
 
 async def _expect_gone(bench: Bench, ref: SandboxRef) -> None:

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Awaitable
 
+from omoi_os.conformance import collector, expect
 from omoi_os.errors import ProviderError
 from omoi_os.providers.base import EndReason, ExecResult
-from omoi_os.providers.conformance.bench import MEBIBYTE, Bench, expect
-from omoi_os.providers.conformance.check import Check, Guarantee, collector
+from omoi_os.providers.conformance.bench import MEBIBYTE, Bench
+from omoi_os.providers.conformance.guarantees import Check, Guarantee
 
 CHECKS: list[Check] = []
 _check = collector(CHECKS)

@@ -1,8 +1,9 @@
 """Only the sandbox's own loopback and the gateway can be reached."""
 
+from omoi_os.conformance import collector, expect
 from omoi_os.providers.conformance import host
-from omoi_os.providers.conformance.bench import Bench, expect
-from omoi_os.providers.conformance.check import Check, Guarantee, collector
+from omoi_os.providers.conformance.bench import Bench
+from omoi_os.providers.conformance.guarantees import Check, Guarantee
 
 CHECKS: list[Check] = []
 _check = collector(CHECKS)

@@ -4,12 +4,13 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
+from omoi_os.conformance import Failed, Outcome
 from omoi_os.providers.base import SandboxProvider
 from omoi_os.providers.conformance import (
     bound_folders,
     commands,
+    exits,
     files,
     isolation,
     life,
@@ -18,11 +19,8 @@ from omoi_os.providers.conformance import (
     trees,
     usage,
 )
-from omoi_os.providers.conformance import (
-    exits as endings,
-)
-from omoi_os.providers.conformance.bench import Bench, Failed
-from omoi_os.providers.conformance.check import Check, Guarantee
+from omoi_os.providers.conformance.bench import Bench
+from omoi_os.providers.conformance.guarantees import Check, Guarantee
 
 #: Every behaviour that a provider must have.
 CHECKS: Sequence[Check] = (
@@ -30,7 +28,7 @@ CHECKS: Sequence[Check] = (
     *trees.CHECKS,
     *files.CHECKS,
     *life.CHECKS,
-    *endings.CHECKS,
+    *exits.CHECKS,
     *isolation.CHECKS,
     *network.CHECKS,
     *limits.CHECKS,
@@ -43,14 +41,6 @@ _EXCUSED = (Guarantee.MEMORY, Guarantee.CPU, Guarantee.PIDS)
 
 #: A check makes a few calls at most.
 _CALLS = 6
-
-
-class Outcome(StrEnum):
-    """The outcome of a check."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    GAP = "gap"  #: it failed, and the provider declares why
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 import asyncio
 from datetime import timedelta
 
+from omoi_os.conformance import collector, expect
 from omoi_os.providers.base import SandboxRef
-from omoi_os.providers.conformance.bench import Bench, expect
-from omoi_os.providers.conformance.check import Check, Guarantee, collector
+from omoi_os.providers.conformance.bench import Bench
+from omoi_os.providers.conformance.guarantees import Check, Guarantee
 
 CHECKS: list[Check] = []
 _check = collector(CHECKS)

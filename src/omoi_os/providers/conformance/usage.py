@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+from omoi_os.conformance import Failed, collector
 from omoi_os.providers.base import SandboxRef, SandboxReport
-from omoi_os.providers.conformance.bench import MEBIBYTE, Bench, Failed
-from omoi_os.providers.conformance.check import Check, Guarantee, collector
+from omoi_os.providers.conformance.bench import MEBIBYTE, Bench
+from omoi_os.providers.conformance.guarantees import Check, Guarantee
 
 CHECKS: list[Check] = []
 _check = collector(CHECKS)

@@ -16,7 +16,7 @@ _ALWAYS = {
     ),
     "no_namespace_can_be_made": "the system calls of a sandbox are filtered by Daytona's runtime and not by us",
 }
-_OPEN_NETWORK = "OMOI_DAYTONA_OPEN_NETWORK lets sandboxes reach all of the network"
+_OPEN_NETWORK = "OMOI_DAYTONA_OPEN_NETWORK lets sandboxes reach the whole network"
 
 
 def limits_warning(source: Source) -> str:

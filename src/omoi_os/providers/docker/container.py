@@ -32,7 +32,7 @@ def serve_command(found: Mapping[str, Any]) -> list[str]:
     """Return the command that starts a guest in a container that the engine knows, for one request."""
     # A container of an earlier release, which may outlive an upgrade, has the guest of that release.
     current = _GUEST in (found["Config"]["Labels"] or {})
-    return _program("guest.attached", "serve") if current else _program("docker.inside.runner", "main")
+    return _program("guest.stdio_entry", "serve") if current else _program("docker.inside.runner", "main")
 
 
 def _program(module: str, function: str) -> list[str]:
@@ -63,7 +63,7 @@ def create(api: APIClient, spec: SandboxSpec, *, image: str) -> None:
     """Create the container of a sandbox without starting it. Its name is the sandbox's id, so no id exists twice."""
     api.create_container(
         image,
-        _program("guest.attached", "supervise"),
+        _program("guest.stdio_entry", "supervise"),
         name=spec.id,
         hostname="sandbox",
         user=f"{IMAGE_UID}:{IMAGE_UID}",

@@ -174,7 +174,7 @@ class DockerProvider:
             message = guest.message.decode(errors="replace").strip() or "its guest ended without a message"
             raise ProviderError(
                 f"Sandbox {spec.id} could not be created: {message}. "
-                f"If the image {self._image} is of another release, build it with `make image`."
+                f"If the image {self._image} is of another release, build it again with `make image`."
             )
 
     async def _undo(self, creating: "asyncio.Future[None]", ref: str) -> None:

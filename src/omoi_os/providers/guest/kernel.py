@@ -143,7 +143,7 @@ def _mapping_root_to(uid: int) -> int:
     os.close(tell)
     try:
         if not os.read(ready, 1):
-            raise OSError("no user namespace can be made")
+            raise OSError("no user namespace can be created")
         for name in ("uid_map", "gid_map"):
             with open(f"/proc/{pid}/{name}", "w") as file:  # noqa: PTH123
                 file.write(f"0 {uid} 1")

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.db.base import Sessions
-from omoi_os.errors import BadToken, StaleFence
+from omoi_os.errors import StaleFence, UnknownSandboxToken
 from omoi_os.masking import Masker
 from omoi_os.protocol.events import Event, EventType
 from omoi_os.sandboxes import repository, service
@@ -59,7 +59,7 @@ async def store_request(
     """
     sandbox = await repository.lock(session, request.sandbox_id)
     if sandbox.token_hash != request.token_hash:
-        raise BadToken(service.UNKNOWN_TOKEN)
+        raise UnknownSandboxToken()
     return await _store(session, bus, sandbox, request.batch, alone=request.alone, now=now, max_bytes=max_bytes)
 
 
@@ -140,15 +140,16 @@ async def _apply_effects(session: AsyncSession, bus: Bus, sandbox: Sandbox, log:
 
 async def _apply_effect(session: AsyncSession, bus: Bus, sandbox: Sandbox, event: Event, *, now: datetime) -> None:
     await service.mark_running(session, bus, sandbox, now=now)
-    task = await tasks_repository.lock(session, sandbox.task_id)
-    if task.fence != sandbox.fence:
-        raise StaleFence(f"sandbox {sandbox.id} was superseded by a newer attempt at its task")
-    await tasks.worker_reported(session, bus, task, now=now)
+    task = await tasks_repository.lock(session, sandbox.task_id) if sandbox.task_id is not None else None
+    if task is not None:
+        if task.fence != sandbox.fence:
+            raise StaleFence(f"sandbox {sandbox.id} was superseded by a newer attempt at its task")
+        await tasks.worker_reported(session, bus, task, now=now)
     if event.event_type == EventType.AGENT_MESSAGE_INJECTED:
         await messages.mark_delivered(session, bus, sandbox, event.event_data.get("message_id"), now)
     if event.event_type == EventType.AGENT_ERROR and event.event_data.get("conversation_lost") is True:
         await messages.redeliver(session, bus, sandbox, now=now)
-    if event.event_type == EventType.AGENT_COMPLETED and event.event_data.get("success") is True:
+    if task is not None and event.event_type == EventType.AGENT_COMPLETED and event.event_data.get("success") is True:
         await tasks.agent_says_done(session, bus, task, final_output=_text(event.event_data.get("final_output")))
     if event.event_type == EventType.AGENT_FAILED:
         sandbox.failure = _text(event.event_data.get("error")) or "the worker gave no reason"

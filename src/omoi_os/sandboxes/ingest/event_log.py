@@ -235,5 +235,5 @@ def append_platform_event(
 
 def _conflict(judged: JudgedEvent, decision: Decision) -> str:
     stored = decision.stored
-    owner = f"is event {stored.event_id} already" if stored is not None else "is used already"
-    return f"seq {judged.event.seq} {owner}; the first one stays"
+    owner = f" for event {stored.event_id}" if stored is not None else ""
+    return f"seq {judged.event.seq} was already used{owner}; the first event is kept"

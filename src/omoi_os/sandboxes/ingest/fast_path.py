@@ -13,7 +13,7 @@ import msgspec
 
 from omoi_os.bus.base import Bus, Notice, Topic
 from omoi_os.db.pipeline import BEGIN, COMMIT, PLAN_ONCE, ROLLBACK, Pipeline, Row, array, text_array
-from omoi_os.errors import BadToken, OmoiError
+from omoi_os.errors import OmoiError, UnknownSandboxToken
 from omoi_os.sandboxes.ingest import statements
 from omoi_os.sandboxes.ingest.careful_path import EFFECTS, ended
 from omoi_os.sandboxes.ingest.event_log import Answer, EventLog, LookupNeeded, Position
@@ -21,7 +21,6 @@ from omoi_os.sandboxes.ingest.position_cache import PositionCache
 from omoi_os.sandboxes.ingest.quota import MAX_EVENT_BYTES
 from omoi_os.sandboxes.ingest.requests import Answers, EventRequest
 from omoi_os.sandboxes.lifecycle import ENDED
-from omoi_os.sandboxes.service import UNKNOWN_TOKEN
 from omoi_os.stream.models import Change
 from omoi_os.system import failpoint
 
@@ -134,7 +133,7 @@ def _number(log: EventLog, requests: Sequence[EventRequest]) -> Answers | None:
 
 def _answer(log: EventLog, request: EventRequest) -> Answer | OmoiError:
     if request.token_hash != log.before.token_hash:
-        return BadToken(UNKNOWN_TOKEN)
+        return UnknownSandboxToken()
     try:
         return log.answer(request.batch, alone=request.alone)
     except OmoiError as error:

@@ -128,7 +128,7 @@ def _judge(item: object, masker: Masker) -> JudgedEvent:
     if isinstance(item, _Unreadable):
         return _rejected(item.seq, item.reason, masker)
     if not isinstance(item, dict):
-        return _rejected(None, "an event is an object with an event_type", masker)
+        return _rejected(None, "an event must be an object with an event_type", masker)
     try:
         posted = EventIn.model_validate(item)
     except ValidationError as error:
@@ -143,7 +143,7 @@ def _judge(item: object, masker: Masker) -> JudgedEvent:
     except ValueError:
         return _rejected(event.seq, f"event_data: {_OUT_OF_RANGE}", masker)
     if len(text) > MAX_EVENT_BYTES:
-        reason = f"event_data is larger than {MAX_EVENT_BYTES} bytes; put large values as blobs"
+        reason = f"event_data is larger than {MAX_EVENT_BYTES} bytes; store large values as blobs"
         return _rejected(event.seq, reason, masker)
     return JudgedEvent(replace(event, event_data=data), text, posted.occurred_at)
 
@@ -161,7 +161,7 @@ def _refusal(event: Event) -> str | None:
     if event.event_type.startswith(PLATFORM_PREFIXES) or event.event_type == REJECTED:
         return f"{event.event_type[:100]} events come from the platform only"
     if event.source not in (EventSource.AGENT, EventSource.WORKER):
-        return f"a sandbox posts events as agent or worker, not as {event.source[:40]}"
+        return f"source: must be agent or worker (got {event.source[:40]!r})"
     return None
 
 

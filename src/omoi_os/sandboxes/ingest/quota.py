@@ -31,7 +31,7 @@ ROW_BYTES = 200
 def used_up(sandbox_id: str, limit: int) -> TooMany:
     """Return the error for a sandbox whose events have reached its quota. The orchestrator stops it soon after."""
     return TooMany(
-        f"the events of sandbox {sandbox_id} add up to its quota of {limit >> 20} MB (OMOI_SANDBOX_EVENTS_MB); "
+        f"the events of sandbox {sandbox_id} have reached its quota of {limit >> 20} MB (OMOI_SANDBOX_EVENTS_MB); "
         "no more are stored"
     )
 

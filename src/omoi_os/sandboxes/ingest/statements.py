@@ -8,8 +8,10 @@ from omoi_os.db.pipeline import Statement, array, text_array
 from omoi_os.sandboxes.ingest.event_log import EventLog
 from omoi_os.sandboxes.ingest.requests import EventRequest
 
-#: Whether an event of sandbox `s`, which works on task `t`, changes the state of one of them.
-_CHANGES_STATE = "s.purpose = 'work' AND (s.status = 'creating' OR t.fence <> s.fence OR t.status = 'assigned')"
+#: Whether an event of sandbox `s` changes its state or that of its task `t`. A sandbox that serves a spec has no task.
+_CHANGES_STATE = (
+    "s.purpose = 'work' AND (s.status = 'creating' OR coalesce(t.fence <> s.fence OR t.status = 'assigned', false))"
+)
 
 #: The sandboxes of $1 whose advisory lock, the one of `repository.lock`, was free. All of them are locked before the
 #: first row is locked, because that is when the transaction gets its number: so the numbers of transactions rise with
@@ -83,7 +85,7 @@ STORE_CACHED = Statement(
         {_select_known(12)}
     ), held AS MATERIALIZED (
         SELECT s.id, g.was_last, g.last_seq, g.acked_seq, g.event_counts, g.added_bytes, g.heartbeat_at, g.work_at
-        FROM sandboxes s JOIN tasks t ON t.id = s.task_id JOIN given g ON g.id = s.id
+        FROM given g JOIN sandboxes s ON s.id = g.id LEFT JOIN tasks t ON t.id = s.task_id
         WHERE {_IS_FREE}
           AND s.token_hash = g.token_hash AND s.fence = g.fence
           AND s.last_seq = g.was_last AND s.acked_seq = g.was_acked
@@ -105,7 +107,7 @@ LOCK = Statement(
     WITH free AS MATERIALIZED ({_FREE})
     SELECT s.id, s.token_hash, s.status, s.end_reason, s.fence, s.last_seq, s.acked_seq, s.event_counts,
            s.event_bytes, {_CHANGES_STATE}
-    FROM sandboxes s JOIN tasks t ON t.id = s.task_id
+    FROM sandboxes s LEFT JOIN tasks t ON t.id = s.task_id
     WHERE {_IS_FREE}
     FOR NO KEY UPDATE OF s SKIP LOCKED
     """,  # noqa: S608  built from constants

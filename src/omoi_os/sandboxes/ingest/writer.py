@@ -17,7 +17,7 @@ from omoi_os.db import pipeline as pipelines
 from omoi_os.db.base import Sessions
 from omoi_os.db.clock import Clock
 from omoi_os.db.pipeline import Pipeline
-from omoi_os.errors import NotReady
+from omoi_os.errors import DatabaseUnavailable, NotReady
 from omoi_os.sandboxes.ingest import careful_path, fast_path
 from omoi_os.sandboxes.ingest.event_log import Answer
 from omoi_os.sandboxes.ingest.numbering import Batch
@@ -213,4 +213,4 @@ class Writer:
 
     def _fail(self, requests: Iterable[EventRequest]) -> None:
         for request in requests:
-            request.settle(NotReady("the database does not answer; try again in a moment"))
+            request.settle(DatabaseUnavailable())

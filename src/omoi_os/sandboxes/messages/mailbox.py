@@ -11,9 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.db.pipeline import Row, Statement, in_session
-from omoi_os.projects.visibility import visible_sql
+from omoi_os.projects.permissions import role_sql
 from omoi_os.sandboxes.repository import ID
 from omoi_os.stream.models import ORDER, Change
+from omoi_os.visibility import visible_sql
 
 _VISIBLE = f"SELECT s.id FROM sandboxes s WHERE s.id = $1 AND {visible_sql('s.project_id', '$2')}"  # noqa: S608
 #: Takes the locks of `repository.lock` in the same order, but only if the sender may see the sandbox.
@@ -23,7 +24,8 @@ _LOCK = Statement(
     WITH seen AS MATERIALIZED ({_VISIBLE}), held AS MATERIALIZED (
         SELECT id, pg_advisory_xact_lock(hashtextextended(id, 0)) FROM seen
     )
-    SELECT s.project_id, s.task_id, s.purpose, s.status, s.end_reason FROM sandboxes s
+    SELECT s.project_id, s.task_id, s.spec_id, s.purpose, s.status, s.end_reason, {role_sql("s.project_id", "$2")}
+    FROM sandboxes s
     WHERE s.id = (SELECT id FROM held) FOR NO KEY UPDATE
     """,  # noqa: S608  a constant
 )
@@ -67,10 +69,13 @@ class Recipient:
 
     id: str
     project_id: UUID
-    task_id: UUID
+    task_id: UUID | None
+    spec_id: UUID | None
     purpose: str
     status: str
     end_reason: str | None
+    #: Role of the sender in the sandbox's project; None for an administrator or a part of the platform.
+    role: str | None
     #: Number of messages that are not acknowledged.
     queued: int
     #: Id of its newest message.
@@ -103,14 +108,16 @@ async def lock(session: AsyncSession, sandbox_id: str, *, viewer: UUID | None) -
         rows, ((queued, newest),) = (await pipeline.results(last=True))[-2:]
     if not rows:
         return None
-    project_id, task_id, purpose, status, end_reason = rows[0]
+    project_id, task_id, spec_id, purpose, status, end_reason, role = rows[0]
     return Recipient(
         id=sandbox_id,
         project_id=UUID(project_id),
-        task_id=UUID(task_id),
+        task_id=UUID(task_id) if task_id else None,
+        spec_id=UUID(spec_id) if spec_id else None,
         purpose=str(purpose),
         status=str(status),
         end_reason=end_reason,
+        role=role,
         queued=int(queued or 0),
         newest=UUID(newest) if newest else None,
     )

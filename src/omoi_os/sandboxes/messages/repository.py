@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from omoi_os.sandboxes.lifecycle import ENDED, Purpose
 from omoi_os.sandboxes.models import Sandbox, SandboxMessage
+from omoi_os.sandboxes.repository import with_same_subject
 
 _NO_SYNC = {"synchronize_session": False}
 
@@ -144,10 +145,10 @@ async def _requeue(
 
 
 def _sandboxes_of(sandbox: Sandbox) -> Select[str]:
-    """Select the work sandboxes of a sandbox's task, including itself."""
-    return select(Sandbox.id).where(Sandbox.task_id == sandbox.task_id, Sandbox.purpose == Purpose.WORK)
+    """Select the work sandboxes of a sandbox's task or spec, including itself."""
+    return select(Sandbox.id).where(with_same_subject(sandbox), Sandbox.purpose == Purpose.WORK)
 
 
 def _earlier(sandbox: Sandbox) -> Select[str]:
-    """Select the earlier work sandboxes of a sandbox's task, all ended."""
+    """Select the earlier work sandboxes of a sandbox's task or spec, all ended."""
     return _sandboxes_of(sandbox).where(Sandbox.status.in_(ENDED), Sandbox.id != sandbox.id)

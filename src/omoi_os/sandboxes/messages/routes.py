@@ -76,7 +76,7 @@ async def poll_messages(
     wait: Annotated[
         float, Query(ge=0, le=MAX_WAIT_SECONDS, description="How many seconds to wait for a message if none is queued.")
     ] = 0,
-    after: Annotated[UUID | None, Query(description="Return only messages behind the one with this id.")] = None,
+    after: Annotated[UUID | None, Query(description="Return only messages after the one with this id.")] = None,
 ) -> Response:
     """Return the messages that are not acknowledged, oldest first. Long poll for the worker, with the sandbox's token.
 

@@ -12,19 +12,21 @@ from omoi_os.accounts.models import User
 from omoi_os.bus.base import Bus, Topic
 from omoi_os.errors import Conflict, Forbidden, TooMany
 from omoi_os.ids import uuid7
-from omoi_os.projects.visibility import restricted_to
+from omoi_os.projects import permissions
+from omoi_os.projects.permissions import Permission
 from omoi_os.protocol.messages import Deliver, MessageType
 from omoi_os.sandboxes import repository
+from omoi_os.sandboxes.artifacts import transcripts
 from omoi_os.sandboxes.lifecycle import ALIVE, ENDED, Purpose, SandboxState
 from omoi_os.sandboxes.messages import mailbox
 from omoi_os.sandboxes.messages import repository as message_repository
 from omoi_os.sandboxes.messages.mailbox import Recipient, StoredMessage
 from omoi_os.sandboxes.models import Sandbox, SandboxMessage
-from omoi_os.sandboxes.outcomes import transcripts
 from omoi_os.stream.models import Change
 from omoi_os.stream.outbox import publish
 from omoi_os.tasks.lifecycle import TERMINAL, TaskState
 from omoi_os.tasks.models import Task
+from omoi_os.visibility import restricted_to
 
 #: How many unacknowledged messages one sandbox may have.
 MAX_QUEUED = 100
@@ -33,7 +35,7 @@ _RANDOM_BITS = 80
 
 
 class MessageStatus(StrEnum):
-    """How far a message has got."""
+    """How far the delivery of a message has got."""
 
     QUEUED = "queued"  #: stored; the worker will fetch it
     DELIVERED = "delivered"  #: the worker has handed it to the agent
@@ -82,11 +84,14 @@ async def queue(
     """Queue a message for a sandbox's agent and return its id.
 
     Messages are handed out in the order in which they were sent, until they are acknowledged. Raise `NotFound` if the
-    sender may not see the sandbox, `Conflict` if no agent can receive the message, and `TooMany` if the queue is full.
+    sender may not see the sandbox, `Forbidden` if they may only read, `Conflict` if no agent can receive the message,
+    and `TooMany` if the queue is full.
     """
     recipient = await mailbox.lock(session, sandbox_id, viewer=sender.viewer)
     if recipient is None:
         raise repository.missing(sandbox_id)
+    if sender.viewer is not None and not permissions.may_run(str(recipient.role)):
+        raise permissions.refusal(str(recipient.role), Permission.RUN)
     await _check_receives(session, recipient)
     if recipient.queued >= MAX_QUEUED:
         full = f"sandbox {sandbox_id} has {recipient.queued} queued messages"
@@ -193,6 +198,8 @@ async def _check_receives(session: AsyncSession, sandbox: Recipient) -> None:
     if sandbox.status in ALIVE and sandbox.status != SandboxState.STOPPING:
         return
     state = "is stopping" if sandbox.status == SandboxState.STOPPING else f"has ended ({sandbox.end_reason})"
+    if sandbox.task_id is None:
+        raise Conflict(f"sandbox {sandbox.id} of spec {sandbox.spec_id} {state} and takes no more messages")
     task = await session.get_one(Task, sandbox.task_id)
     raise Conflict(f"sandbox {sandbox.id} {state}; {_call_that_works(task, sandbox.id)}")
 

@@ -99,7 +99,7 @@ class Attempt:
             self._assignment = await with_description(self._assignment, self._api)
             self._ending.base = await self._repository.check_out()
         except (GitError, HttpError, OSError) as error:
-            return Failure(str(error), "network", "The repository or the API was not reached through the gateway.")
+            return Failure(str(error), "network", "The repository or the API could not be reached through the gateway.")
         return None
 
     async def _run_agent(self) -> Failure | None:

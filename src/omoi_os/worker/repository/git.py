@@ -15,7 +15,7 @@ from typing import TypeVar
 from omoi_os.protocol.assignment import Assignment
 from omoi_os.worker.paths import WorkerPaths
 from omoi_os.worker.processes import end_tree
-from omoi_os.worker.repository import prepared_checkout
+from omoi_os.worker.repository import branch_switch
 
 T = TypeVar("T")
 
@@ -173,7 +173,7 @@ class Repository:
     async def _clone(self) -> None:
         # A prepared checkout and a mirror only save time: an error in them must not stop the task.
         with contextlib.suppress(GitError, OSError):
-            return await prepared_checkout.switch(self, author=AUTHOR_NAME, email=AUTHOR_EMAIL)
+            return await branch_switch.switch(self, author=AUTHOR_NAME, email=AUTHOR_EMAIL)
         if self.paths.mirror.is_dir():
             with contextlib.suppress(GitError):
                 return await self._clone_with(f"--reference-if-able={self.paths.mirror}")

@@ -43,7 +43,7 @@ def hand_over(home: str, variables: bytes, *, wait: float = LISTEN_SECONDS) -> t
     if len(variables) > MAX_VARIABLES_BYTES:
         return EXIT_REFUSED, f"The variables are more than {MAX_VARIABLES_BYTES} bytes."
     folder = f"{home}/{FOLDER}"
-    answer, reason = "", "it gave no answer"
+    answer, reason = "", "it did not answer"
     try:
         answer = _ask(folder, variables, wait=wait)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What model calls are charged, and when there are no more of them."""
+"""What model calls are charged, and when they are refused."""
 
 import asyncio
 from base64 import b64decode
@@ -65,7 +65,7 @@ async def test_counting_tokens_costs_nothing(
     assert await spent(sessions, gateway_socket) == (0.0, 0)
 
 
-async def test_who_hangs_up_pays_for_what_was_said(
+async def test_a_client_that_disconnects_pays_for_the_output_so_far(
     open_socket: OpenSocket, start: Start, model: Host, sessions: Sessions
 ) -> None:
     gateway_socket = await open_socket()
@@ -97,7 +97,7 @@ async def finished(runner: web.AppRunner) -> None:
     await runner.app[PARTS].background.finish(timeout=10)
 
 
-async def test_who_hangs_up_before_the_first_word_pays_for_the_question(
+async def test_a_client_that_disconnects_before_the_first_output_pays_for_the_input(
     open_socket: OpenSocket, start: Start, model: Host, sessions: Sessions
 ) -> None:
     gateway_socket = await open_socket()
@@ -122,7 +122,7 @@ async def test_who_hangs_up_before_the_first_word_pays_for_the_question(
     assert (await spent(sessions, gateway_socket))[1] == 13_001
 
 
-async def test_a_used_up_budget_refuses_the_next_call_and_says_what_to_do(
+async def test_a_used_up_budget_refuses_the_next_call_with_the_remedy(
     open_socket: OpenSocket, start: Start, model: Host, sessions: Sessions
 ) -> None:
     gateway_socket = await open_socket(budget_usd=0.02)
@@ -197,13 +197,13 @@ async def test_without_a_key_the_scripted_model_plays_and_is_charged_as_sonnet(
     assert sandbox.simulated_cost_usd == sandbox.cost_usd
 
 
-def test_a_sentence_about_money_says_when_it_is_simulated() -> None:
+def test_an_error_about_costs_names_the_simulated_part() -> None:
     assert "($0.02 spent)" in budget_used_up(0.01, 0.02)
     assert "($0.02 spent, simulated)" in budget_used_up(0.01, 0.02, simulated_usd=0.02)
-    assert "($0.50 spent, of it $0.02 simulated)" in budget_used_up(0.5, 0.5, simulated_usd=0.02)
+    assert "($0.50 spent, including $0.02 simulated)" in budget_used_up(0.5, 0.5, simulated_usd=0.02)
 
 
-async def test_a_task_that_no_script_covers_is_refused_for_good(
+async def test_a_task_that_no_script_covers_is_refused_without_a_retry(
     open_socket: OpenSocket, start: Start, sessions: Sessions
 ) -> None:
     gateway_socket = await open_socket(title="Something else", description="entirely")
@@ -218,7 +218,7 @@ async def test_a_task_that_no_script_covers_is_refused_for_good(
 
 
 @pytest.mark.parametrize("status", [401, 402, 403])
-async def test_a_final_refusal_of_the_host_is_kept_and_no_further_call_is_made(
+async def test_a_final_refusal_of_the_host_is_stored_and_no_further_call_is_sent(
     open_socket: OpenSocket, start: Start, model: Host, sessions: Sessions, status: int
 ) -> None:
     gateway_socket = await open_socket()

@@ -32,6 +32,8 @@ class Account:
     name: str = "account"
     title: str = "Judge a trajectory"
     description: str = ""
+    user_id: UUID = field(default_factory=uuid4)
+    model: str | None = None
     budget_usd: float = 1.0
     estimates: list[Estimate] = field(default_factory=list)
     recorded: list[tuple[int, float, bool]] = field(default_factory=list)

@@ -25,7 +25,7 @@ END: dict[str, Any] = {"type": "message_delta", "usage": {"output_tokens": 40}}
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
-def test_a_stream_is_read_however_it_is_cut(size: int) -> None:
+def test_a_stream_is_parsed_wherever_its_chunks_are_split(size: int) -> None:
     stream = b"".join(sse({"type": "ping"}, START, END, {"type": "message_stop"}))
     reader = UsageReader("unknown")
 
@@ -36,7 +36,7 @@ def test_a_stream_is_read_however_it_is_cut(size: int) -> None:
     assert (reader.model, reader.finished) == ("claude-opus-4-5", True)
 
 
-def test_what_the_model_says_is_not_taken_for_its_usage() -> None:
+def test_text_of_the_model_is_not_mistaken_for_its_usage() -> None:
     lie = json.dumps({"type": "message_delta", "usage": {"output_tokens": 0}})
     said = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": f"\ndata: {lie}\n"}}
     reader = UsageReader("unknown")
@@ -47,7 +47,7 @@ def test_what_the_model_says_is_not_taken_for_its_usage() -> None:
     assert reader.usage.output_tokens == 40
 
 
-def test_a_stream_that_was_cut_counts_what_it_brought() -> None:
+def test_a_truncated_stream_counts_the_usage_that_arrived() -> None:
     reader = UsageReader("unknown")
 
     for chunk in sse(

@@ -1,4 +1,4 @@
-"""The process that supervisors are forked from: it may die, and it ends with its provider; sandboxes go on."""
+"""The process that supervisors are forked from: it may die, and it ends with its provider; sandboxes continue."""
 
 import asyncio
 import gc
@@ -47,7 +47,7 @@ async def test_one_process_starts_all_sandboxes_and_is_replaced_when_it_was_kill
     assert all([(await provider.inspect(ref)).alive for ref in (first, second, third)])
 
 
-async def test_it_ends_with_its_provider_and_the_sandboxes_go_on(
+async def test_it_ends_with_its_provider_and_the_sandboxes_continue(
     provider: LocalProvider, make_spec: MakeSpec, root: Path
 ) -> None:
     other = LocalProvider(root)

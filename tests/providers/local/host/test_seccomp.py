@@ -15,7 +15,7 @@ MACHINES = sorted(AUDIT)
 
 
 def verdict(machine: str, number: int, *arguments: int, audit: int | None = None) -> int:
-    """What the filter answers to one call."""
+    """Return the filter's decision on one call."""
     program = seccomp.build_filter(machine)
     padded = (*arguments, 0, 0, 0, 0, 0, 0)[:6]
     data = struct.pack("<iIQ6Q", number, audit or AUDIT[machine], 0, *padded)

@@ -53,9 +53,7 @@ def test_limits_are_written_as_the_unified_hierarchy_wants_them(unified: Path) -
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_the_separate_hierarchies_are_used_each_once_and_time_is_counted_wherever_it_is(
-    tmp_path: Path, together: bool
-) -> None:
+def test_each_separate_hierarchy_is_used_once_and_cpu_time_is_counted(tmp_path: Path, together: bool) -> None:
     for name in ("memory", "pids", "cpu", "cpuacct"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "cgroup.procs").write_text("")
@@ -81,7 +79,7 @@ def test_a_machine_without_groups_names_what_is_missing(tmp_path: Path) -> None:
     assert cgroups.missing(layout) == ["memory", "cpu", "pids"]
 
 
-def test_this_machines_own_layout_limits_everything_or_says_what_not() -> None:
+def test_this_machine_limits_everything_or_names_what_it_does_not() -> None:
     layout = cgroups.detect()
     groups = cgroups.groups_of(layout, f"test-{os.getpid()}")
 

@@ -113,9 +113,7 @@ async def test_work_can_be_saved_in_a_sandbox_that_ended_for_its_disk(
     assert (saved.exit_code, saved.stdout) == (0, b"2000000\n"), saved.stderr
 
 
-async def test_so_many_files_that_none_can_be_added_end_the_sandbox(
-    provider: LocalProvider, make_spec: MakeSpec, kind: str
-) -> None:
+async def test_running_out_of_inodes_ends_the_sandbox(provider: LocalProvider, make_spec: MakeSpec, kind: str) -> None:
     ref = await provider.create(make_spec(python(FILES), resources=small()))
 
     report = await provider.inspect(ref, wait=SOON)
@@ -127,14 +125,14 @@ async def test_so_many_files_that_none_can_be_added_end_the_sandbox(
         assert 1500 < int(count) < 2500
 
 
-async def test_what_is_hidden_in_closed_folders_counts(provider: LocalProvider, make_spec: MakeSpec) -> None:
+async def test_files_in_unreadable_folders_count(provider: LocalProvider, make_spec: MakeSpec) -> None:
     provider._machine.has_images = False
     ref = await provider.create(make_spec(python(HIDE), resources=small()))
 
     assert (await provider.inspect(ref, wait=SOON)).reason is EndReason.DISK_FULL
 
 
-async def test_a_sparse_file_of_a_hundred_gigabytes_cannot_be_made(
+async def test_a_sparse_file_of_a_hundred_gigabytes_cannot_be_created(
     provider: LocalProvider, make_spec: MakeSpec, kind: str
 ) -> None:
     ref = await provider.create(make_spec(resources=small()))
@@ -145,9 +143,7 @@ async def test_a_sparse_file_of_a_hundred_gigabytes_cannot_be_made(
     assert (await provider.inspect(ref)).alive
 
 
-async def test_within_the_limit_files_may_have_all_the_room_that_was_promised(
-    provider: LocalProvider, make_spec: MakeSpec, kind: str
-) -> None:
+async def test_files_can_use_the_whole_disk_limit(provider: LocalProvider, make_spec: MakeSpec, kind: str) -> None:
     ref = await provider.create(make_spec(resources=small(32)))
     write = "head -c 15500000 /dev/urandom > /workspace/a && head -c 15500000 /dev/urandom > /home/agent/b"
 
@@ -157,7 +153,7 @@ async def test_within_the_limit_files_may_have_all_the_room_that_was_promised(
 
 if "image" in KINDS:
 
-    async def test_a_first_process_that_fails_on_a_full_disk_is_told_as_such(
+    async def test_a_first_process_that_fails_on_a_full_disk_is_reported_as_disk_full(
         provider: LocalProvider, make_spec: MakeSpec
     ) -> None:
         ref = await provider.create(make_spec(python(FILL, "/workspace", "exit"), resources=small()))
@@ -175,7 +171,7 @@ if "image" in KINDS:
         looks = timedelta(seconds=disk.LOOK_SECONDS * (disk.FULL_LOOKS + 1))
         assert (await provider.inspect(ref, wait=looks)).alive
 
-    async def test_an_image_is_mounted_for_the_sandbox_alone_and_goes_with_it_however_it_ends(
+    async def test_an_image_is_mounted_only_for_the_sandbox_and_removed_however_it_ends(
         provider: LocalProvider, make_spec: MakeSpec, root: Path
     ) -> None:
         refs = [await provider.create(make_spec()) for _ in range(3)]
@@ -210,7 +206,7 @@ def attached_images(root: Path) -> list[str]:
 
 
 def wait_until_detached(root: Path) -> None:
-    """A loop device lets go of a removed file a moment after its last user; the kernel's list is all that tells."""
+    """Wait: a loop device releases a removed file shortly after its last user, and only the kernel's list shows it."""
     for _ in range(10_000):
         if not attached_images(root):
             return
@@ -230,7 +226,7 @@ async def kill_init(root: Path, ref: SandboxRef) -> None:
     await kill(json.loads((root / ref / "state.json").read_text())["init"])
 
 
-def test_what_is_only_watched_is_said() -> None:
+def test_a_disk_that_is_only_measured_is_reported() -> None:
     machine = Machine()
 
     warning = machine.limits_warning or ""

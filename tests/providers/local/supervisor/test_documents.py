@@ -1,11 +1,11 @@
-"""What the provider tells a supervisor."""
+"""The documents that the provider gives to a supervisor."""
 
 import pytest
 
 from omoi_os.providers.local.supervisor import documents
 
 
-def test_a_document_comes_back_as_it_was() -> None:
+def test_a_document_is_read_back_unchanged() -> None:
     fields = {"argv": ["sh", "-c", ""], "none": [], "odd": ["ü\n\udcff", "1", "argv"]}
 
     assert documents.unpack(documents.pack(fields)) == fields

@@ -1,4 +1,4 @@
-"""A workspace that begins with a prepared checkout, laid over it by the kernel."""
+"""A workspace that is an overlay on a prepared checkout."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from omoi_os.errors import ProviderError
-from omoi_os.providers import prepared as checkouts
+from omoi_os.providers import checkout_folder
 from omoi_os.providers.base import Layered, Resources, SandboxRef, SandboxSpec
 from omoi_os.providers.local.host.provider import LocalProvider
 from omoi_os.providers.local.host.records import read_state
@@ -48,8 +48,8 @@ def checkout(tmp_path: Path) -> Path:
     closed = tmp_path / "closed, with: signs"
     closed.mkdir(mode=0o700)
     made = closed / "one"
-    checkouts.make_folder(made)
-    tree = checkouts.tree_of(made)
+    checkout_folder.make_folder(made)
+    tree = checkout_folder.tree_of(made)
     for name in (".git", "folder/inner", "gone", "deep"):
         (tree / name).mkdir(parents=True)
     (tree / ".git" / "HEAD").write_text("1234\n")
@@ -63,7 +63,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def facts_of(folder: Path) -> dict[str, tuple[int, int, int, float, bytes]]:
-    """All that a sandbox could change of a folder's files."""
+    """Return everything about a folder's files that a sandbox could change."""
     found = {}
     for path in (folder, *sorted(folder.rglob("*"))):
         status = path.lstat()
@@ -74,7 +74,7 @@ def facts_of(folder: Path) -> dict[str, tuple[int, int, int, float, bytes]]:
 
 
 def mounts_named(text: str) -> int:
-    """How many mounts of any process on this machine name this."""
+    """Return how many mounts of all processes on this machine contain this name."""
     count = 0
     for entry in Path("/proc").glob("[0-9]*/mountinfo"):
         try:
@@ -89,7 +89,7 @@ async def sh(provider: LocalProvider, ref: SandboxRef, script: str) -> tuple[int
     return result.exit_code, (result.stdout + result.stderr).decode()
 
 
-async def test_the_workspace_begins_with_the_checkout_as_its_own(
+async def test_the_workspace_starts_with_the_files_of_the_checkout(
     provider: LocalProvider, make_spec: MakeSpec, checkout: Path
 ) -> None:
     assert isinstance(provider, Layered)
@@ -104,10 +104,10 @@ async def test_the_workspace_begins_with_the_checkout_as_its_own(
     assert await sh(provider, ref, "cat link; stat -c %a . file") == (0, "as prepared\n755\n644\n")
 
 
-async def test_what_is_done_in_a_workspace_reaches_neither_the_checkout_nor_another_sandbox(
+async def test_changes_in_a_workspace_reach_neither_the_checkout_nor_another_sandbox(
     provider: LocalProvider, make_spec: MakeSpec, checkout: Path
 ) -> None:
-    before = facts_of(checkouts.tree_of(checkout))
+    before = facts_of(checkout_folder.tree_of(checkout))
     one, other = [await provider.create(make_spec(checkout=checkout)) for _ in range(2)]
 
     assert await sh(provider, one, CHANGE) == (0, "")
@@ -118,7 +118,7 @@ async def test_what_is_done_in_a_workspace_reaches_neither_the_checkout_nor_anot
     assert "from outside\n1234\nchanged\ninner\n" in (await sh(provider, one, listed))[1]
     assert await sh(provider, other, "ls renamed") == (2, "ls: cannot access 'renamed': No such file or directory\n")
     assert await sh(provider, other, "cat file .git/HEAD gone/file") == (0, "as prepared\n1234\ngone\n")
-    assert facts_of(checkouts.tree_of(checkout)) == before
+    assert facts_of(checkout_folder.tree_of(checkout)) == before
 
 
 async def test_git_moves_a_folder_of_the_checkout(provider: LocalProvider, make_spec: MakeSpec, checkout: Path) -> None:
@@ -128,7 +128,7 @@ async def test_git_moves_a_folder_of_the_checkout(provider: LocalProvider, make_
     assert await sh(provider, ref, script) == (0, "elsewhere/inner/file\n")
 
 
-async def test_nothing_of_the_host_is_told_by_the_mount(
+async def test_the_mount_shows_no_path_of_the_host(
     provider: LocalProvider, make_spec: MakeSpec, checkout: Path
 ) -> None:
     ref = await provider.create(make_spec(checkout=checkout))
@@ -142,7 +142,7 @@ async def test_nothing_of_the_host_is_told_by_the_mount(
 
 
 @pytest.mark.parametrize("killed", [False, True], ids=["supervisor alive", "supervisor killed"])
-async def test_after_the_end_the_work_is_there_over_the_same_checkout(
+async def test_after_the_end_the_work_is_still_on_the_same_checkout(
     provider: LocalProvider, make_spec: MakeSpec, checkout: Path, root: Path, *, killed: bool
 ) -> None:
     spec = make_spec(["sh", "-c", CHANGE], checkout=checkout)
@@ -178,7 +178,7 @@ async def test_a_workspace_is_never_shown_without_the_checkout_below_it(
     assert (await sh(provider, ref, "cat file"))[1] == "as prepared\n"
 
 
-async def test_the_disk_limit_holds_for_what_is_written_and_a_reserve_stays_for_saving_it(
+async def test_the_disk_limit_applies_to_written_files_and_a_reserve_remains_for_saving(
     provider: LocalProvider, make_spec: MakeSpec, checkout: Path
 ) -> None:
     resources = Resources(memory_bytes=256 * MEBIBYTE, cpus=1, pids=64, disk_bytes=64 * MEBIBYTE)
@@ -195,13 +195,13 @@ async def test_a_checkout_is_used_until_its_sandbox_is_destroyed_and_no_mount_is
     provider: LocalProvider, make_spec: MakeSpec, checkout: Path
 ) -> None:
     ref = await provider.create(make_spec(checkout=checkout))
-    with checkouts.unused(checkout) as unused:
+    with checkout_folder.unused(checkout) as unused:
         assert not unused
     assert mounts_named(f"{ref}/") > 0
 
     await provider.destroy(ref)
 
-    with checkouts.unused(checkout) as unused:
+    with checkout_folder.unused(checkout) as unused:
         assert unused
     assert mounts_named(f"{ref}/") == 0
     assert list((checkout / "users").iterdir()) == []
@@ -210,7 +210,7 @@ async def test_a_checkout_is_used_until_its_sandbox_is_destroyed_and_no_mount_is
 async def test_a_checkout_that_is_being_replaced_is_done_without(
     provider: LocalProvider, make_spec: MakeSpec, checkout: Path
 ) -> None:
-    with checkouts.unused(checkout) as unused:
+    with checkout_folder.unused(checkout) as unused:
         assert unused
         ref = await provider.create(make_spec(checkout=checkout))
     gone = await provider.create(make_spec(checkout=checkout.with_name("gone")))
@@ -221,13 +221,13 @@ async def test_a_checkout_that_is_being_replaced_is_done_without(
 
 @pytest.fixture
 def unfit(checkout: Path) -> Iterator[Path]:
-    """A checkout on a file system that cannot be shown as another's."""
-    subprocess.run(["mount", "-t", "proc", "proc", checkouts.tree_of(checkout)], check=True)
+    """A checkout on a file system that cannot be the lower layer of an overlay."""
+    subprocess.run(["mount", "-t", "proc", "proc", checkout_folder.tree_of(checkout)], check=True)
     yield checkout
-    subprocess.run(["umount", checkouts.tree_of(checkout)], check=True)
+    subprocess.run(["umount", checkout_folder.tree_of(checkout)], check=True)
 
 
-async def test_a_file_system_that_cannot_lie_below_leaves_the_workspace_empty(
+async def test_a_file_system_that_cannot_be_a_lower_layer_leaves_the_workspace_empty(
     provider: LocalProvider, make_spec: MakeSpec, unfit: Path
 ) -> None:
     ref = await provider.create(make_spec(checkout=unfit))
@@ -235,7 +235,7 @@ async def test_a_file_system_that_cannot_lie_below_leaves_the_workspace_empty(
     assert await sh(provider, ref, "ls -A; touch mine; ls -A") == (0, "mine\n")
 
 
-async def test_without_an_image_of_its_own_a_sandbox_begins_empty(
+async def test_without_a_disk_image_a_workspace_starts_empty(
     provider: LocalProvider, make_spec: MakeSpec, checkout: Path
 ) -> None:
     provider._machine.has_images = False
@@ -245,7 +245,7 @@ async def test_without_an_image_of_its_own_a_sandbox_begins_empty(
     assert list((checkout / "users").iterdir()) == []
 
 
-async def test_a_sandbox_whose_revival_fails_can_still_be_destroyed(
+async def test_a_sandbox_whose_new_supervisor_cannot_start_can_still_be_destroyed(
     provider: LocalProvider, make_spec: MakeSpec, checkout: Path
 ) -> None:
     ref = await provider.create(make_spec(["true"], checkout=checkout))

@@ -96,5 +96,5 @@ function Feed({ project, kinds }: { project: string | undefined; kinds: string }
 /** Return the task titles of the newest sandboxes, by sandbox id. */
 function useTitles(): ReadonlyMap<string, string> {
   const { data } = useQuery(sandboxesQuery({}));
-  return useMemo(() => new Map(data?.items.map(({ id, task_title }) => [id, task_title])), [data]);
+  return useMemo(() => new Map(data?.items.map(({ id, task_title }) => [id, task_title ?? "Spec"])), [data]);
 }

@@ -31,11 +31,11 @@ export function HealthPage() {
       <WarningList warnings={warnings} />
       <div className="grid gap-3 lg:grid-cols-2">
         <StatusCounts
-          title="Task queue"
+          title="Open tasks"
           counts={queue.by_status}
           note={
             queue.oldest_pending_seconds === null
-              ? "The queue is empty."
+              ? "No task is waiting for a sandbox."
               : `The oldest pending task has waited for ${duration(queue.oldest_pending_seconds * 1000)}.`
           }
         />

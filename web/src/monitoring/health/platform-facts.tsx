@@ -3,9 +3,21 @@ import { FactList, Facts } from "@/ui/facts";
 import { Ago } from "@/ui/time/time";
 import type { Limits, Overview } from "../overview";
 
-/** Return the limits of a sandbox in one line. */
-function limitsText({ memory, cpu, pids, disk }: Limits): string {
-  return `Limits: memory – ${memory}; processors – ${cpu}; processes – ${pids}; disk – ${disk}`;
+/** How a provider limits each resource of a sandbox. */
+function SandboxLimits({ limits: { memory, cpu, pids, disk } }: { limits: Limits }) {
+  return (
+    <div className="basis-full">
+      <p className="mb-1 text-soft">How each sandbox is limited:</p>
+      <FactList
+        facts={[
+          ["Memory", memory],
+          ["Processors", cpu],
+          ["Processes", pids],
+          ["Disk", disk],
+        ]}
+      />
+    </div>
+  );
 }
 
 /** Providers, versions and running processes. */
@@ -21,7 +33,7 @@ export function PlatformFacts({ overview }: { overview: Overview }) {
               {provider.default ? <Badge>default</Badge> : null}
               <Badge tone={provider.available ? "good" : "neutral"}>{provider.available ? "available" : "not available"}</Badge>
               <span className="text-soft">{provider.alive} running</span>
-              {provider.limits === null ? null : <span className="basis-full text-soft">{limitsText(provider.limits)}</span>}
+              {provider.limits === null ? null : <SandboxLimits limits={provider.limits} />}
               {provider.reason === null ? null : <span className="basis-full text-soft [overflow-wrap:anywhere]">{provider.reason}</span>}
             </li>
           ))}
@@ -44,7 +56,7 @@ export function PlatformFacts({ overview }: { overview: Overview }) {
           facts={processes.map(({ name, since }) => [
             name,
             <span key={name}>
-              since <Ago at={since} />
+              started <Ago at={since} />
             </span>,
           ])}
         />

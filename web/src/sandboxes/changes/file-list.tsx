@@ -29,5 +29,5 @@ export function FileList(props: { files: readonly ChangedFile[]; open: string | 
 function turns(changes: readonly Change[]): string {
   const numbers = [...new Set(changes.flatMap((change) => (change.turn === null ? [] : [change.turn])))];
   if (numbers.length === 0) return "";
-  return numbers.length > 4 ? ` · turns ${numbers[0]}–${numbers.at(-1)}` : ` · turn ${numbers.join(", ")}`;
+  return numbers.length > 4 ? ` · turns ${numbers[0]}–${numbers.at(-1)}` : ` · ${numbers.length === 1 ? "turn" : "turns"} ${numbers.join(", ")}`;
 }

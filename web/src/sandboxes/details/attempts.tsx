@@ -6,6 +6,7 @@ import { SandboxOutcome } from "@/outcome/outcome-label";
 import { Badge } from "@/ui/badge";
 import { Facts } from "@/ui/facts";
 import { cost } from "@/ui/text/numbers";
+import { sentence } from "@/ui/text/sentence";
 import { Ago } from "@/ui/time/time";
 import { Loading, LoadError } from "@/ui/loading/placeholders";
 import { attemptsQuery } from "../queries";
@@ -42,7 +43,7 @@ export function Attempts({ sandbox }: { sandbox: Sandbox }) {
                 <Ago at={each.created_at} />
               </span>
               {endReason(each) === null ? null : (
-                <span className="order-last basis-full pl-[4.75rem] text-soft [overflow-wrap:anywhere]">{endReason(each)}</span>
+                <span className="order-last basis-full pl-[4.75rem] text-soft [overflow-wrap:anywhere]">{sentence(endReason(each) ?? "")}</span>
               )}
               {each.id === sandbox.id ? null : (
                 <Link

@@ -8,6 +8,7 @@ import { buttonStyle } from "@/ui/button";
 import { escapeControls } from "@/ui/text/control-characters";
 import { FactList, Facts } from "@/ui/facts";
 import { bytes, cost, count } from "@/ui/text/numbers";
+import { capitalized } from "@/ui/text/sentence";
 import { Exact, Since } from "@/ui/time/time";
 import { duration } from "@/ui/time/format";
 import { useCollector } from "../feed/collector";
@@ -29,7 +30,7 @@ export function DetailsView({ sandbox, feed }: ViewProps) {
         <Place sandbox={sandbox} workspace={facts.workspace} />
         <Assignment sandbox={sandbox} finder={facts} />
         <Environment variables={facts.environment} />
-        <Attempts sandbox={sandbox} />
+        {sandbox.task_id === null ? null : <Attempts sandbox={sandbox} />}
         <Facts
           title={`Events (${count(sandbox.last_seq)})`}
           action={
@@ -53,18 +54,19 @@ export function DetailsView({ sandbox, feed }: ViewProps) {
 }
 
 function State({ sandbox }: { sandbox: Sandbox }) {
+  const none = sandbox.ended_at === null ? "None yet" : "None";
   return (
     <Facts title="Status">
       <FactList
         facts={[
           ["Outcome", <SandboxOutcome key="outcome" sandbox={sandbox} />],
-          ["Status", sandbox.status],
+          ["Status", capitalized(sandbox.status)],
           ["End reason", sandbox.end_reason],
           ["Started", moment(sandbox.created_at)],
           ["Ended", sandbox.ended_at === null ? null : moment(sandbox.ended_at)],
           ["Duration", sandbox.ended_at === null ? null : duration(Date.parse(sandbox.ended_at) - Date.parse(sandbox.created_at))],
-          ["Last activity", sandbox.last_work_at === null ? "none yet" : moment(sandbox.last_work_at)],
-          ["Last heartbeat", sandbox.last_heartbeat_at === null ? "none yet" : moment(sandbox.last_heartbeat_at)],
+          ["Last activity", sandbox.last_work_at === null ? none : moment(sandbox.last_work_at)],
+          ["Last heartbeat", sandbox.last_heartbeat_at === null ? none : moment(sandbox.last_heartbeat_at)],
           ["Events removed", sandbox.pruned_at === null ? null : moment(sandbox.pruned_at)],
         ]}
       />
@@ -95,13 +97,13 @@ function Resources({ sandbox, turns }: { sandbox: Sandbox; turns: number | null 
 
 function Place({ sandbox, workspace }: { sandbox: Sandbox; workspace: string | null }) {
   return (
-    <Facts title="Location">
+    <Facts title="Sandbox">
       <FactList
         facts={[
-          ["Sandbox", <Code key="id">{sandbox.id}</Code>],
+          ["ID", <Code key="id">{sandbox.id}</Code>],
           ["Provider", sandbox.provider],
           ["Provider reference", sandbox.provider_ref === null ? null : <Code key="ref">{sandbox.provider_ref}</Code>],
-          ["Purpose", sandbox.purpose === "verify" ? "Verify a result" : "Work on the task"],
+          ["Purpose", sandbox.purpose === "verify" ? "Verify a result" : sandbox.spec_id === null ? "Work on the task" : "Work on the spec"],
           ["Attempt", sandbox.attempt],
           ["Fence", sandbox.fence],
           ["Workspace", workspace === null ? null : <Code key="cwd">{escapeControls(workspace)}</Code>],
@@ -126,6 +128,7 @@ function Assignment({ sandbox, finder }: { sandbox: Sandbox; finder: FactReader[
               </Link>
             ),
           ],
+          ["Spec", sandbox.spec_id === null ? null : <Code key="spec">{sandbox.spec_id}</Code>],
           ["Branch", finder.branch === null ? null : <Code key="branch">{escapeControls(finder.branch)}</Code>],
           ["Commit", finder.commit === null ? null : <Code key="commit">{escapeControls(finder.commit)}</Code>],
           ["Model", (sandbox.model ?? finder.model) === null ? null : escapeControls(sandbox.model ?? finder.model ?? "")],

@@ -1,8 +1,8 @@
 import type { Sandbox } from "@/api/client";
 
-/** Return the title of a sandbox's task. */
+/** Return the title of a sandbox's task, or "Spec" for a sandbox that serves one. */
 export function titleOf(sandbox: Sandbox): string | null {
-  return sandbox.task_title || null;
+  return sandbox.task_title || (sandbox.spec_id ? "Spec" : null);
 }
 
 export function isAlive(sandbox: Sandbox): boolean {

@@ -1,4 +1,5 @@
 import { Chip } from "@/ui/form/chip";
+import { capitalized } from "@/ui/text/sentence";
 import { SANDBOX_STATES, type SandboxesSearch } from "@/search";
 
 /** A filter by status, with the number of sandboxes in each. */
@@ -10,7 +11,10 @@ export function StateChips(props: {
   onChoose: (state: SandboxesSearch["status"]) => void;
 }) {
   return (
-    <div role="group" aria-label="Filter by status" className="flex flex-wrap gap-1.5">
+    <div role="group" aria-label="Filter by status" className="flex flex-wrap items-center gap-1.5">
+      <span aria-hidden className="text-xs text-soft">
+        Status
+      </span>
       <Chip isOn={props.chosen === undefined} onPress={() => props.onChoose(undefined)}>
         All
       </Chip>
@@ -20,7 +24,7 @@ export function StateChips(props: {
         if (many === 0 && !isOn) return null;
         return (
           <Chip key={state} isOn={isOn} onPress={() => props.onChoose(isOn ? undefined : state)}>
-            {state}
+            {capitalized(state)}
             <span className="text-soft tabular-nums">
               {many}
               {props.isPartial ? "+" : ""}

@@ -7,6 +7,7 @@ import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
 import { escapeControls } from "@/ui/text/control-characters";
 import { cost } from "@/ui/text/numbers";
+import { sentence } from "@/ui/text/sentence";
 import { Ago } from "@/ui/time/time";
 import { SandboxDuration } from "../sandbox-duration";
 import { isAlive, titleOf } from "./row";
@@ -33,7 +34,7 @@ export function SandboxTable(props: Props) {
             <th scope="col" className={`${HEAD} w-8`}>
               <span className="sr-only">Select to compare</span>
             </th>
-            <th scope="col" className={`${HEAD} ${WIDE}`}>Status</th>
+            <th scope="col" className={`${HEAD} ${WIDE}`}>Outcome</th>
             <th scope="col" className={HEAD}>Sandbox</th>
             <th scope="col" className={`${HEAD} ${WIDE}`}>Provider</th>
             <th scope="col" className={`${HEAD} ${WIDE}`}>Attempt</th>
@@ -88,7 +89,7 @@ function Row({ sandbox, projects, chosen, onChoose, onStop }: Props & { sandbox:
           </span>
         </p>
         {endReason(sandbox) === null ? null : (
-          <p className="text-2xs text-soft [overflow-wrap:anywhere]">{escapeControls(endReason(sandbox) ?? "")}</p>
+          <p className="text-2xs text-soft [overflow-wrap:anywhere]">{sentence(escapeControls(endReason(sandbox) ?? ""))}</p>
         )}
       </td>
       <td className={`${CELL} ${WIDE}`}>{sandbox.provider}</td>

@@ -44,15 +44,23 @@ export function LastSeen({ sandbox, signs }: { sandbox: Sandbox; signs: Signs })
   }
   return (
     <span className="text-xs text-faint tabular-nums">
-      last event <TimeOrNone at={last.event} now={now} />
+      <LastTime what="event" at={last.event} now={now} />
       <span className="max-sm:hidden">
         {" "}
-        · last heartbeat <TimeOrNone at={last.heartbeat} now={now} />
+        · <LastTime what="heartbeat" at={last.heartbeat} now={now} />
       </span>
     </span>
   );
 }
 
-function TimeOrNone({ at, now }: { at: number | null; now: number }) {
-  return at === null ? "none" : <time dateTime={new Date(at).toISOString()} title={absolute(at)}>{ago(at, now)}</time>;
+function LastTime({ what, at, now }: { what: string; at: number | null; now: number }) {
+  if (at === null) return `no ${what} yet`;
+  return (
+    <>
+      last {what}{" "}
+      <time dateTime={new Date(at).toISOString()} title={absolute(at)}>
+        {ago(at, now)}
+      </time>
+    </>
+  );
 }

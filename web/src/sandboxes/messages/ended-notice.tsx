@@ -3,6 +3,8 @@ import { Link } from "@tanstack/react-router";
 import { RotateCcw } from "lucide-react";
 import type { FormEvent } from "react";
 import { errorMessage, type Sandbox, type Task } from "@/api/client";
+import { endReason } from "@/outcome/outcome";
+import { show } from "@/shell/overlays";
 import { Button } from "@/ui/button";
 import { sentence } from "@/ui/text/sentence";
 import { DraftBox, useDraft } from "./draft-box";
@@ -10,21 +12,31 @@ import { retryTask } from "./queries";
 
 /** Why the sandbox accepts no messages, and what to do instead. */
 export function Ended({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) {
-  const isStopping = sandbox.status === "stopping";
+  const mayRetry = task?.status === "failed" && !isSuperseded(sandbox, task) && sandbox.status !== "stopping";
   return (
     <div className="space-y-2 px-3 py-2.5 text-xs text-soft">
       <p className="[overflow-wrap:anywhere]">
-        {sentence(`This sandbox ${isStopping ? "is stopping" : "has ended"}${sandbox.end_reason === null ? "" : `: ${sandbox.end_reason}`}`)} It no longer accepts messages.{" "}
-        <WayOn sandbox={sandbox} task={task} />
+        {endText(sandbox)} <WayOn sandbox={sandbox} task={task} />
       </p>
-      {task?.status === "failed" && !isStopping ? <Retry sandboxId={sandbox.id} taskId={task.id} /> : null}
+      {mayRetry ? <Retry sandboxId={sandbox.id} taskId={task.id} /> : null}
     </div>
   );
 }
 
+/** Whether the task has a later attempt. */
+function isSuperseded(sandbox: Sandbox, task: Task): boolean {
+  return task.sandbox_id !== null && task.sandbox_id !== sandbox.id;
+}
+
+function endText(sandbox: Sandbox): string {
+  const what = `This sandbox ${sandbox.status === "stopping" ? "is stopping" : "has ended"}`;
+  const reason = sandbox.status === "stopping" ? sandbox.end_reason : endReason(sandbox);
+  return reason === null ? `${what} and no longer accepts messages.` : `${sentence(`${what}: ${reason}`)} It no longer accepts messages.`;
+}
+
 function WayOn({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) {
   if (task === undefined) return null;
-  if (task.sandbox_id !== null && task.sandbox_id !== sandbox.id) {
+  if (task.sandbox_id !== null && isSuperseded(sandbox, task)) {
     return (
       <Link to="/sandbox/$sandboxId" params={{ sandboxId: task.sandbox_id }} className="text-accent underline">
         Go to attempt {task.attempt}
@@ -37,10 +49,10 @@ function WayOn({ sandbox, task }: { sandbox: Sandbox; task: Task | undefined }) 
     case "completed":
       return (
         <>
-          The task is completed. For more work, create another{" "}
-          <Link to="/" className="text-accent underline">
-            ticket
-          </Link>
+          The task is completed. For more work,{" "}
+          <button type="button" className="text-accent underline" onClick={() => show("new-ticket")}>
+            create another ticket
+          </button>
           .
         </>
       );

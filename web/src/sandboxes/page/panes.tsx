@@ -5,9 +5,9 @@ import { preloadedComponent } from "@/ui/loading/lazy";
 import { LazyBoundary } from "@/ui/loading/boundary";
 import type { ViewProps } from "./view";
 
-const ChangesView = preloadedComponent("changes", () => import("../changes/changes-view").then((module) => module.ChangesView));
-const TerminalView = preloadedComponent("terminal", () => import("../terminal/terminal-view").then((module) => module.TerminalView));
-const DetailsView = preloadedComponent("details", () => import("../details/details-view").then((module) => module.DetailsView));
+const ChangesView = preloadedComponent("the changes", () => import("../changes/changes-view").then((module) => module.ChangesView));
+const TerminalView = preloadedComponent("the terminal", () => import("../terminal/terminal-view").then((module) => module.TerminalView));
+const DetailsView = preloadedComponent("the details", () => import("../details/details-view").then((module) => module.DetailsView));
 
 const LABELS: Record<View, string> = { timeline: "Timeline", changes: "Changes", terminal: "Terminal", details: "Details" };
 
@@ -46,7 +46,7 @@ export function Panes(props: {
           hidden={view !== props.view}
           className="min-h-0 flex-1 overflow-auto outline-none"
         >
-          <LazyBoundary what={LABELS[view].toLowerCase()}>
+          <LazyBoundary what={`the ${LABELS[view].toLowerCase()}`}>
             {view === "timeline" ? (
               <Kept isShown={view === props.view}>{props.timeline}</Kept>
             ) : (

@@ -129,7 +129,7 @@ function Pace(props: { speed: number; onSpeed: (speed: number) => void; axis: Ax
         size="small"
         aria-pressed={isShort}
         className={cn(isShort && "bg-sunken text-text")}
-        title={`${props.pauses} pauses`}
+        title={`${props.pauses} ${props.pauses === 1 ? "pause" : "pauses"} without events`}
         onClick={() => props.onAxis(isShort ? "real" : "short")}
       >
         Skip pauses

@@ -16,7 +16,7 @@ const salvage = (more: Partial<Salvage>): Salvage => ({
 
 it("reports unsaved work, the reason and the next step", () => {
   expect(salvageSentences(salvage({}), NOW)).toEqual([
-    "Uncommitted work is not saved yet and remains on the sandbox's disk (3.0 MB) after 2 attempts to save it: the gateway does not answer.",
+    "Uncommitted work is not saved yet and remains on the sandbox's disk (3.0 MB) after 2 tries to save it: the gateway does not answer.",
     "Saving is retried in 30s.",
     "The next attempt at the task waits for it for at most another 3m.",
   ]);
@@ -29,6 +29,6 @@ it("distinguishes kept, saved and discarded work", () => {
   expect(salvageLabel(salvage({ state: "dropped" }))).toBe("Unsaved work discarded");
   expect([salvageLabel(null), salvageLabel(salvage({ state: "saved" }))]).toEqual([null, null]);
   expect(salvageSentences(salvage({ state: "dropped", attempts: 1, last_error: null }), NOW)).toEqual([
-    "Uncommitted work could not be saved and was discarded (1 attempt).",
+    "Uncommitted work could not be saved and was discarded after 1 try.",
   ]);
 });

@@ -18,13 +18,13 @@ export function salvageLabel(salvage: Salvage | null): string | null {
 
 /** Return the same as sentences. */
 export function salvageSentences(salvage: Salvage, now: number): string[] {
-  const attempts = `${salvage.attempts} ${salvage.attempts === 1 ? "attempt" : "attempts"}`;
+  const tries = `${salvage.attempts} ${salvage.attempts === 1 ? "try" : "tries"}`;
   const why = salvage.last_error === null ? "" : `: ${salvage.last_error}`;
-  if (salvage.state === "saved") return ["Uncommitted work was saved after the sandbox ended."];
-  if (salvage.state === "dropped") return [sentence(`Uncommitted work could not be saved and was discarded (${attempts})${why}`)];
+  if (salvage.state === "saved") return ["The sandbox's work was saved after it ended."];
+  if (salvage.state === "dropped") return [sentence(`Uncommitted work could not be saved and was discarded after ${tries}${why}`)];
   const size = salvage.disk_bytes === null ? "" : ` (${bytes(salvage.disk_bytes)})`;
   return [
-    sentence(`Uncommitted work is not saved yet and remains on the sandbox's disk${size} after ${attempts} to save it${why}`),
+    sentence(`Uncommitted work is not saved yet and remains on the sandbox's disk${size} after ${tries} to save it${why}`),
     ...next(salvage, now),
   ];
 }

@@ -48,9 +48,13 @@ export const TerminalRow = memo(function TerminalRow({ sandboxId, row, query, is
     case "more":
       return (
         <div className="px-3 py-1 pl-7">
-          <Button size="small" onClick={() => void onShow(row.command, row.outcome)}>
-            {label(row)}
-          </Button>
+          {isLost(row) ? (
+            <p className="text-xs text-faint">The rest of the output was not stored.</p>
+          ) : (
+            <Button size="small" onClick={() => void onShow(row.command, row.outcome)}>
+              {label(row)}
+            </Button>
+          )}
           {trouble.has(row.command.seq) ? (
             <span role="alert" className="ml-2 text-xs text-bad">
               {trouble.get(row.command.seq)}
@@ -61,9 +65,14 @@ export const TerminalRow = memo(function TerminalRow({ sandboxId, row, query, is
   }
 });
 
+/** Whether everything that is stored of an output is shown, and the rest cannot be fetched. */
+function isLost({ outcome, lines }: { outcome: Outcome; lines: number }): boolean {
+  return outcome.cut?.blob === null && lines <= FIRST_LINES;
+}
+
 function label({ outcome, lines }: { outcome: Outcome; lines: number }): string {
   if (outcome.cut !== null) {
-    if (outcome.cut.blob === null) return lines > FIRST_LINES ? "Show stored output" : "The rest was not stored";
+    if (outcome.cut.blob === null) return "Show stored output";
     return `Show all${outcome.cut.size === null ? "" : ` (${bytes(outcome.cut.size)})`}`;
   }
   return `Show all ${count(lines)} lines`;

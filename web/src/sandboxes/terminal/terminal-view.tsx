@@ -34,8 +34,12 @@ export function TerminalView({ sandbox, feed, upTo }: ViewProps) {
 
   if (all.length === 0) {
     return (
-      <Empty title={feed.isWhole ? "No commands yet" : "Loading commands"}>
-        {isLive ? "Commands appear here as the agent runs them." : "The sandbox ended without running a command."}
+      <Empty title={!feed.isWhole ? "Loading commands" : sandbox.ended_at === null ? "No commands yet" : "No commands"}>
+        {sandbox.ended_at === null
+          ? "Commands appear here as the agent runs them."
+          : feed.isWhole
+            ? "The sandbox ended without running a command."
+            : "Commands appear here as events are loaded."}
       </Empty>
     );
   }

@@ -38,7 +38,7 @@ export function SignIn() {
           <code className="rounded bg-sunken px-1 py-0.5 font-mono text-xs whitespace-nowrap">omoi sign-in</code> on the server.
         </p>
         <form onSubmit={submit} className="space-y-3 border-t pt-4">
-          <Field label="Or use an API key" error={error}>
+          <Field label="Or use an API key" hint="The first administrator's key is in the file admin-token in the server's data folder." error={error}>
             {(ids) => (
               <Input
                 {...ids}

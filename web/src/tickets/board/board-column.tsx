@@ -28,7 +28,7 @@ export function BoardColumn({ column, filter, alive, projects, isOpened, onToggl
     <section
       aria-label={`${column.label}, ${howMany}`}
       className={cn(
-        "flex min-h-0 w-[17.5rem] max-w-[82vw] flex-none snap-start flex-col rounded-xl bg-sunken lg:w-auto lg:min-w-48 lg:flex-1",
+        "flex min-h-0 w-[17.5rem] max-w-[82vw] flex-none snap-start flex-col rounded-xl bg-sunken lg:w-auto lg:min-w-44 lg:flex-1",
         // On narrow screens an empty column would push the others out of view.
         tickets.length === 0 && !query.isPending && "max-lg:hidden",
       )}

@@ -1,5 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { CloneNote } from "@/projects/clone-note";
+import { useProject } from "@/projects/queries";
 import { usePageTitle } from "@/shell/page-title";
 import { Loading, LoadError } from "@/ui/loading/placeholders";
 import { Board } from "./board";
@@ -20,6 +22,7 @@ export function BoardPage() {
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   const isLoaded = columns.every((column) => column.isLoaded);
   const isEmpty = isLoaded && columns.every((column) => column.count === 0 && !column.hasMore);
+  const project = useProject(filter.project);
   const error = columns.find((column) => column.error !== null)?.error;
   if (isEmpty && !isFiltered) return <Welcome />;
   return (
@@ -29,6 +32,11 @@ export function BoardPage() {
         <BoardFilters filter={filter} />
         <BoardSummary filter={filter} />
       </div>
+      {project === undefined ? null : (
+        <div className="px-3 pb-2.5">
+          <CloneNote project={project} />
+        </div>
+      )}
       {error ? (
         <LoadError what="Tickets" error={error} retry={() => void queries.refetchQueries({ queryKey: ["tickets"], type: "active" })} />
       ) : !isLoaded && !isFiltered && columns.every((column) => column.count === 0) ? (

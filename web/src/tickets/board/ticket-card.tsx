@@ -4,6 +4,7 @@ import { memo } from "react";
 import type { Sandbox, Ticket } from "@/api/client";
 import { Badge, Dot } from "@/ui/badge";
 import { cost } from "@/ui/text/numbers";
+import { sentence } from "@/ui/text/sentence";
 import { Ago, useNow } from "@/ui/time/time";
 import { describeTask, leadingTask } from "../task-status";
 import { costOf } from "../columns";
@@ -60,7 +61,7 @@ export const TicketCard = memo(function TicketCard(props: {
       )}
       {task?.status === "failed" && task.error !== null ? (
         <p className="mt-1 line-clamp-2 text-xs text-bad [overflow-wrap:anywhere]" title={task.error}>
-          {task.error}
+          {sentence(task.error)}
         </p>
       ) : null}
       <div className="mt-1 flex items-center gap-2 text-2xs text-faint">

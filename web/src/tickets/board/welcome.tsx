@@ -3,6 +3,7 @@ import { Play } from "lucide-react";
 import { errorMessage } from "@/api/client";
 import { show } from "@/shell/overlays";
 import { Button } from "@/ui/button";
+import { sentence } from "@/ui/text/sentence";
 import { startDemo } from "../create/demo";
 import { place } from "../cache";
 
@@ -17,7 +18,7 @@ export function Welcome() {
       <h1 className="text-xl font-semibold">Welcome to OmoiOS</h1>
       <p className="text-soft">
         Write a ticket that says what you want done. An agent works on it in an isolated sandbox, where you can watch and
-        steer it. When your acceptance commands pass, the result is on a branch.
+        steer it. Its work is pushed to a branch and verified with your acceptance commands.
       </p>
       <div className="flex flex-wrap justify-center gap-2">
         <Button variant="primary" disabled={isBusy} onClick={() => demo.mutate()}>
@@ -29,7 +30,7 @@ export function Welcome() {
         </Button>
       </div>
       <p role="alert" className="text-sm text-bad">
-        {demo.isError ? `The demo could not be started: ${errorMessage(demo.error)}` : null}
+        {demo.isError ? sentence(`The demo could not be started: ${errorMessage(demo.error)}`) : null}
       </p>
     </div>
   );

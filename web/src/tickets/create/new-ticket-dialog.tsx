@@ -88,7 +88,7 @@ export function NewTicketDialog({ onClose }: { onClose: () => void }) {
             {trouble.whole}
           </p>
           <Button onClick={onClose}>Close</Button>
-          <Button type="submit" variant="primary" disabled={make.isPending} title="Ctrl Enter">
+          <Button type="submit" variant="primary" disabled={make.isPending} title="Create ticket (Ctrl+Enter)">
             {make.isPending ? "Creating…" : "Create ticket"}
           </Button>
         </div>

@@ -37,7 +37,8 @@ export function CancelDialog({ what, onClose }: { what: Cancelled; onClose: () =
           <span className="font-medium">{what.title}</span>
         </p>
         <p className="text-soft">
-          Its sandbox is stopped. Commits that the agent pushed stay on the branch. This cannot be undone.
+          {isTask ? "If its sandbox is running, it is stopped." : "Open tasks are cancelled, and their sandboxes are stopped."} Commits that
+          were pushed stay on the branch. This cannot be undone.
         </p>
         <p role="alert" className="text-sm text-bad">
           {stop.isError ? sentence(errorMessage(stop.error)) : null}

@@ -1,9 +1,13 @@
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Sandbox, Task } from "@/api/client";
+import { fetchCommand } from "@/projects/git-commands";
+import { useProject } from "@/projects/queries";
 import { Button, buttonStyle } from "@/ui/button";
 import { cn } from "@/ui/cn";
+import { ShellCommand } from "@/ui/shell-command";
 import { cost, count } from "@/ui/text/numbers";
+import { sentence } from "@/ui/text/sentence";
 import { useNow } from "@/ui/time/time";
 import { duration } from "@/ui/time/format";
 import { Attempts } from "./attempts";
@@ -12,9 +16,8 @@ import { TaskLink } from "./dependencies";
 import { Evidence, BranchAndCommit } from "./evidence";
 import { RetryDialog } from "./retry-dialog";
 import { TaskStatus } from "../board/ticket-card";
+import { isOpen } from "../task-status";
 import { ChangedChecks, VerdictNote } from "./verdict-note";
-
-const OPEN: readonly Task["status"][] = ["blocked", "pending", "assigned", "running", "verifying"];
 
 /** One task: its status, results and attempts. */
 export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sandbox | undefined; isOnly: boolean }) {
@@ -39,7 +42,7 @@ export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sand
               Retry task
             </Button>
           ) : null}
-          {OPEN.includes(task.status) && !isOnly ? (
+          {isOpen(task) && !isOnly ? (
             <Button size="small" variant="danger" onClick={() => setAsks("cancel")}>
               Cancel task
             </Button>
@@ -52,7 +55,7 @@ export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sand
       <ChangedChecks paths={task.result?.changed_checks ?? []} />
       {dependencies.length === 0 ? null : (
         <div className="text-xs">
-          <h4 className="text-faint">{task.status === "blocked" ? "Blocked by" : "Depended on"}</h4>
+          <h4 className="text-faint">{task.status === "blocked" ? "Blocked by" : "Depends on"}</h4>
           <ul className="border-l-2 border-line-strong pl-2.5">
             {dependencies.map((taskId) => (
               <li key={taskId} className="min-w-0">
@@ -63,10 +66,11 @@ export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sand
         </div>
       )}
       <BranchAndCommit branch={task.branch_name} commit={task.result?.commit_sha} />
+      <FetchBranch task={task} />
       {task.result === null ? null : <Evidence result={task.result} />}
       <div className="space-y-1">
         <h4 className="text-xs font-medium text-faint">Attempts</h4>
-        <Attempts taskId={task.id} />
+        <Attempts task={task} />
       </div>
       {asks === "retry" ? <RetryDialog task={task} onClose={close} /> : null}
       {asks === "cancel" ? (
@@ -74,6 +78,13 @@ export function TaskPanel({ task, sandbox, isOnly }: { task: Task; sandbox: Sand
       ) : null}
     </section>
   );
+}
+
+/** How to fetch the branch, which exists once the task has started. */
+function FetchBranch({ task }: { task: Task }) {
+  const project = useProject(task.project_id);
+  if (project === undefined || task.branch_name === null || task.started_at === null) return null;
+  return <ShellCommand command={fetchCommand(project, task.branch_name)} label="Copy fetch command" />;
 }
 
 /** Why the task failed; while it is retried, why the previous attempt did. */
@@ -87,15 +98,14 @@ function TaskError({ task }: { task: Task }) {
         isOver ? "bg-bad-soft text-bad" : "bg-warn-soft text-warn",
       )}
     >
-      {isOver ? task.error : `Previous attempt: ${task.error}`}
+      {sentence(isOver ? task.error : `Previous attempt: ${task.error}`)}
     </p>
   );
 }
 
 function Figures({ task }: { task: Task }) {
   const now = useNow();
-  const end = task.completed_at === null ? now : Date.parse(task.completed_at);
-  const lasted = task.started_at === null ? null : duration(Math.floor((end - Date.parse(task.started_at)) / 1000) * 1000);
+  const lasted = task.started_at === null ? null : elapsed(Date.parse(task.started_at), task.completed_at, now);
   return (
     <p className="flex flex-wrap gap-x-4 gap-y-1 text-xs text-soft tabular-nums">
       <span>
@@ -106,4 +116,9 @@ function Figures({ task }: { task: Task }) {
       <span>{count(task.tokens)} tokens</span>
     </p>
   );
+}
+
+/** Return how long a task took; of an open one, how long so far, in whole seconds. */
+function elapsed(start: number, completedAt: string | null, now: number): string {
+  return completedAt === null ? duration(Math.floor((now - start) / 1000) * 1000) : duration(Date.parse(completedAt) - start);
 }

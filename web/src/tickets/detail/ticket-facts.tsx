@@ -1,8 +1,8 @@
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Ticket } from "@/api/client";
-import { projectName, projectsQuery } from "@/projects/queries";
+import { CloneNote } from "@/projects/clone-note";
+import { projectName, useProject } from "@/projects/queries";
 import { Badge } from "@/ui/badge";
 import { cn } from "@/ui/cn";
 import { cost, count, usd } from "@/ui/text/numbers";
@@ -14,7 +14,7 @@ import { PRIORITY, TYPE } from "../labels";
 
 /** The properties of a ticket. */
 export function TicketFacts({ ticket }: { ticket: Ticket }) {
-  const project = useQuery(projectsQuery).data?.find(({ id }) => id === ticket.project_id);
+  const project = useProject(ticket.project_id);
   const tokens = (ticket.tasks ?? []).reduce((sum, task) => sum + task.tokens, 0);
   const dependencies = ticket.depends_on ?? [];
   return (
@@ -31,7 +31,7 @@ export function TicketFacts({ ticket }: { ticket: Ticket }) {
       <Fact label="Cost">
         <span className="tabular-nums">
           {cost(costOf(ticket))}
-          {ticket.budget_usd === null ? "" : ` of ${usd(ticket.budget_usd)} per task`}
+          {ticket.budget_usd === null ? "" : `, budget ${usd(ticket.budget_usd)} per task`}
         </span>
         <span className="block text-xs text-faint tabular-nums">{count(tokens)} tokens</span>
       </Fact>
@@ -47,6 +47,11 @@ export function TicketFacts({ ticket }: { ticket: Ticket }) {
               </li>
             ))}
           </ul>
+        </Fact>
+      )}
+      {project === undefined ? null : (
+        <Fact label="Repository" isWide>
+          <CloneNote project={project} />
         </Fact>
       )}
       <Fact label="Acceptance commands" isWide>

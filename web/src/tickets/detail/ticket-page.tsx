@@ -12,6 +12,7 @@ import { useRunningSandboxes } from "../running-sandboxes";
 import { lastFilter } from "../board/last-filter";
 import { CancelDialog } from "./cancel-dialog";
 import { ticketQuery } from "../queries";
+import { isOpen } from "../task-status";
 import { TaskPanel } from "./task-panel";
 import { TicketFacts } from "./ticket-facts";
 
@@ -32,7 +33,6 @@ function TicketView({ ticket }: { ticket: Ticket }) {
   const [asks, setAsks] = useState(false);
   const look = ticketStyle(ticket);
   const tasks = ticket.tasks ?? [];
-  const isOpen = ticket.status !== "done" && ticket.status !== "cancelled";
   return (
     <article className="mx-auto max-w-6xl px-4 py-4">
       <header className="mb-4 space-y-2">
@@ -44,7 +44,7 @@ function TicketView({ ticket }: { ticket: Ticket }) {
           <span role="status" className="py-1">
             <Badge tone={look.tone}>{look.label}</Badge>
           </span>
-          {isOpen ? (
+          {tasks.some(isOpen) ? (
             <Button variant="danger" size="small" onClick={() => setAsks(true)}>
               Cancel ticket
             </Button>

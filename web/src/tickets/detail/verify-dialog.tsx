@@ -37,7 +37,7 @@ export function VerifyDialog({ task, onClose }: { task: Task; onClose: () => voi
       open
       onOpenChange={onClose}
       title="Add check"
-      description="Each command runs in a fresh sandbox at the stored commit and replaces the verdict. No attempt is used."
+      description="The commands run in fresh sandboxes at the stored commit, and their result replaces the verdict. This uses no attempt."
     >
       <form
         className="space-y-3"

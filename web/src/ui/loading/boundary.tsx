@@ -11,7 +11,7 @@ const PAUSE_MS = 20_000;
 /** A lazily loaded part of the page. Errors stay inside it. */
 export function LazyBoundary({ what, children }: { what: string | null; children: ReactNode }) {
   return (
-    <Boundary fallback={<Broken what={what ?? "this"} />}>
+    <Boundary fallback={<Broken what={what ?? "this dialog"} />}>
       <Suspense fallback={what === null ? null : <Loading what={what} />}>{children}</Suspense>
     </Boundary>
   );

@@ -25,6 +25,14 @@ class Payer(Protocol):
     def description(self) -> str:
         """Return the description of the work."""
 
+    @property
+    def user_id(self) -> UUID:
+        """Return the person whose credential applies."""
+
+    @property
+    def model(self) -> str | None:
+        """Return the model that was chosen when the work started; None if none was."""
+
     async def reserve(
         self, session: AsyncSession, estimate: Estimate, *, gateway_id: UUID
     ) -> Reserved | Refused | Busy:
@@ -36,11 +44,13 @@ class Payer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SandboxPayer:
-    """A sandbox that works on a task: the task's budget covers all its attempts."""
+    """A sandbox: the budget of its task or spec covers all sandboxes of that task or spec."""
 
     sandbox_id: str
     title: str
     description: str
+    user_id: UUID
+    model: str | None
 
     @property
     def name(self) -> str:
@@ -50,9 +60,9 @@ class SandboxPayer:
     async def reserve(
         self, session: AsyncSession, estimate: Estimate, *, gateway_id: UUID
     ) -> Reserved | Refused | Busy:
-        """Reserve the estimated cost from the budget of the sandbox's task."""
+        """Reserve the estimated cost from the budget of the sandbox's task or spec."""
         return await reservations.reserve(session, self.sandbox_id, estimate, gateway_id=gateway_id)
 
     async def add_usage(self, session: AsyncSession, *, tokens: int, cost_usd: float, simulated: bool) -> None:
-        """Record the usage for the sandbox and for its task."""
+        """Record the usage for the sandbox and for its task, if it has one."""
         await metering.add_usage(session, self.sandbox_id, tokens=tokens, cost_usd=cost_usd, simulated=simulated)

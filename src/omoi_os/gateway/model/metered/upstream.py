@@ -7,6 +7,8 @@ from io import BytesIO
 from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, UnixConnector
 from yarl import URL
 
+from omoi_os.credentials.checks import model_headers
+from omoi_os.credentials.kinds import CredentialProvider
 from omoi_os.gateway.model.metered.payers import Payer
 from omoi_os.scripted_model.headers import task_headers
 
@@ -22,6 +24,12 @@ class Upstream:
     base_url: str
     #: None for the scripted model, which requires no key.
     key: str | None = field(repr=False)
+    #: Decides which headers carry the key.
+    provider: str = CredentialProvider.ANTHROPIC
+    #: The model that every call uses; None leaves the choice to the task and the agent.
+    model: str | None = None
+    #: What to check when the host refuses the key.
+    source: str = "ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL"
 
     @property
     def scripted(self) -> bool:
@@ -32,7 +40,10 @@ class Upstream:
         self, path_and_query: str, body: bytes, *, headers: Mapping[str, str], payer: Payer
     ) -> ClientResponse:
         """Send a call and return when its answer starts. The caller must close the answer."""
-        own = task_headers(payer.title, payer.description) if self.key is None else {"x-api-key": self.key}
+        if self.key is None:
+            own = task_headers(payer.title, payer.description)
+        else:
+            own = model_headers(self.provider, self.key)
         return await self.session.post(
             URL(self.base_url + path_and_query, encoded=True),
             data=BytesIO(body),

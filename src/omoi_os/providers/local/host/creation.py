@@ -8,7 +8,7 @@ from typing import Any
 
 from omoi_os.errors import ProviderError, SandboxDamaged, SandboxGone
 from omoi_os.protocol import paths
-from omoi_os.providers import prepared
+from omoi_os.providers import checkout_folder
 from omoi_os.providers.base import Resources, SandboxSpec
 from omoi_os.providers.guest import kernel
 from omoi_os.providers.local.host import control, disk_template, folder, launcher, profile, records
@@ -48,7 +48,7 @@ def make(place: Path, spec: SandboxSpec, *, machine: Machine, starter: Launcher)
         raise ProviderError(f"Sandbox {spec.id} already exists.") from None
     try:
         with folder.locked(place) as lock:
-            if not (spec.checkout and machine.has_images and prepared.use(spec.checkout, place)):
+            if not (spec.checkout and machine.has_images and checkout_folder.use(spec.checkout, place)):
                 spec = replace(spec, checkout=None)
             uid = _fill_folder(place, spec, image=machine.has_images)
             document = launcher.describe(spec, place, machine=machine, uid=uid, image=machine.has_images)
@@ -98,7 +98,7 @@ def remove(place: Path, *, machine: Machine) -> None:
             checkout = _checkout_of(place)
             folder.remove(place)
             if checkout is not None:
-                prepared.leave(checkout, place)
+                checkout_folder.leave(checkout, place)
     except SandboxGone:
         return
 

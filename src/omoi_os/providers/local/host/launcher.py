@@ -13,7 +13,7 @@ from pathlib import Path
 
 import omoi_os
 from omoi_os.errors import ProviderError, ProviderUnavailable
-from omoi_os.providers import prepared
+from omoi_os.providers import checkout_folder
 from omoi_os.providers.base import SandboxSpec
 from omoi_os.providers.local.host import profile, seccomp
 from omoi_os.providers.local.host.machine import Machine
@@ -51,7 +51,7 @@ def describe(spec: SandboxSpec, folder: Path, *, machine: Machine, uid: int | No
             "groups": list(groups.values()),
             "limits": [str(limit) for limit in limits],
             "image": ["yes"] if image else [],
-            "checkout": [str(prepared.tree_of(spec.checkout))] if spec.checkout else [],
+            "checkout": [str(checkout_folder.tree_of(spec.checkout))] if spec.checkout else [],
             "lifetime": [str(spec.lifetime.total_seconds())],
             "uid": [] if uid is None else [str(uid)],
             "argv": list(spec.argv),

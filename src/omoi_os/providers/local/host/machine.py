@@ -83,6 +83,6 @@ def _groups_warning(unlimited: list[str]) -> str | None:
     if not unlimited:
         return None
     return (
-        f"This machine has no control group for {', '.join(unlimited)}, so its use by a sandbox is limited only "
+        f"This machine has no control group for {', '.join(unlimited)}, so a sandbox's use of it is limited only "
         "per process or not at all; run as root, or under `systemd-run --user --scope -p Delegate=yes`."
     )

@@ -66,8 +66,8 @@ def _read(folder: Path, name: str, is_whole: Callable[[dict[str, Any]], bool]) -
     except (ValueError, RecursionError, TypeError, KeyError):
         whole = False
     if not whole:
-        how = "is empty" if not content.strip(b"\0 \n") else "is not whole"
-        raise SandboxDamaged(f"{name} is damaged: it {how}, as a power cut or a full disk leaves it.")
+        how = "is empty" if not content.strip(b"\0 \n") else "is incomplete"
+        raise SandboxDamaged(f"{name} is damaged: it {how}, probably after a power cut or on a full disk.")
     found: dict[str, Any] = document
     return found
 

@@ -81,7 +81,7 @@ async def an_interrupt_stops_the_tool_and_the_turn(bench: Bench) -> None:
     demand(not gate.is_read, "the command still runs")
     await bench.send(Say("Go on."))
     again = await bench.wait_for(TurnEnded, count=2)
-    demand(again.error is None and not again.interrupted, f"the agent did not go on: {again}")
+    demand(again.error is None and not again.interrupted, f"the agent did not continue: {again}")
 
 
 async def a_message_for_now_interrupts_and_is_read(bench: Bench) -> None:

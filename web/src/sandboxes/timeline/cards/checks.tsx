@@ -17,7 +17,7 @@ export function Checks({ checks }: { checks: readonly unknown[] }) {
           <Dot tone={isGood ? "good" : warning === null ? "bad" : "warn"} />
           <code className="min-w-0 font-mono [overflow-wrap:anywhere]">{plain(textOf(check.command))}</code>
           <span className={cn("shrink-0", look)}>
-            exit {textOf(check.exit_code)}
+            {check.exit_code === null ? "did not finish" : `exit ${textOf(check.exit_code)}`}
             {warning === null ? "" : `, ${plain(warning)}`}
           </span>
         </p>

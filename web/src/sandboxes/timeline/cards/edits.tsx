@@ -16,7 +16,7 @@ export function Edits({ edits }: { edits: readonly SandboxEvent[] }) {
       {edits.length > SHOWN && !isAll ? (
         <li>
           <button type="button" className="text-xs text-accent underline" onClick={() => setAll(true)}>
-            Show {edits.length - SHOWN} more files
+            Show {edits.length - SHOWN} more {edits.length - SHOWN === 1 ? "file" : "files"}
           </button>
         </li>
       ) : null}

@@ -55,7 +55,7 @@ export function RateLimitCard({ row }: { row: Row }) {
       mark={<Hourglass aria-hidden className="mt-1 size-3.5 shrink-0" />}
       head={
         <span className="text-xs leading-5.5">
-          Rate limited{attempt === null ? "" : `, attempt ${attempt}${most === null ? "" : ` of ${most}`}`}
+          Rate limited{attempt === null ? "" : `, retry ${attempt}${most === null ? "" : ` of ${most}`}`}
           {delay === null ? "" : `, retrying in ${duration(delay)}`}
         </span>
       }

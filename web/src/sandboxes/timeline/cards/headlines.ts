@@ -13,9 +13,10 @@ const VERDICTS: Partial<Record<Outcome, string>> = {
 export function headline(event: SandboxEvent): string {
   const round = `${num(event, "iteration") ?? "?"} of ${num(event, "max_iterations") ?? "?"}`;
   const phase = str(event, "phase") ?? "";
+  const provider = str(event, "provider");
   switch (event.event_type) {
     case "sandbox.created":
-      return `Sandbox requested from ${str(event, "provider") ?? "its provider"}, attempt ${num(event, "attempt") ?? 1}`;
+      return `Sandbox requested for attempt ${num(event, "attempt") ?? 1}${provider === null ? "" : ` from provider ${provider}`}`;
     case "sandbox.started":
       return "Sandbox started";
     case "sandbox.terminated":

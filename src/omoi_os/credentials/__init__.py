@@ -1,0 +1,1 @@
+"""Credentials: encrypted secrets for models and forges, of one person or of the installation."""

@@ -1,0 +1,1 @@
+"""The members of projects and their roles."""

@@ -1,0 +1,1 @@
+"""Artifacts of a sandbox: diffs, logs, transcripts, blobs."""

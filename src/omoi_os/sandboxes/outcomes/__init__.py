@@ -1,1 +1,0 @@
-"""What a sandbox produced: diffs, logs, transcripts, blobs."""
